@@ -1,4 +1,4 @@
-"""ROC curves, areas under them with intervals, and the mean area over pairs of classes.
+"""ROC and precision-recall curves, areas under them with intervals, and the choice of a cut-off.
 
 The results of all models use these functions for tables and plots.
 
@@ -34,11 +34,28 @@ variance of these sums within class c. This is DeLong's variance, including cova
 rows. If all areas are 0 or 1, the limits of M are the means of their limits, which is conservative: distances
 to limits add up only for perfectly dependent estimates (Zou & Donner, 2008, Statistics in Medicine 27,
 1693-1702).
+
+*Cut-offs.* Rows with log odds at or above a cut-off are assigned to the class. Candidates are minus and plus
+infinity and the midpoints of adjacent distinct posteriors, as in pROC (Robin et al., 2011, BMC Bioinformatics
+12, 77): all cut-offs between two log odds assign the rows alike. Midpoints are computed on the scale of log
+odds, on which posteriors near 0 and 1 differ: with q = 1 - p,
+
+    log p/(1-p) = log(p_a + p_b) - log(q_a + q_b).
+
+A cut-off is chosen by a `CutOffCriterion`. Its sensitivity and specificity on the rows that chose it are
+optimistic. `choose_cut_off` therefore also chooses a cut-off without each fold and applies it to the fold;
+the counts of all folds estimate what the procedure achieves on other rows.
+
+*Precision and recall.* With R_t the proportion of the rows of the class that are at or above the t-th
+distinct score, in decreasing order, and P_t the proportion of the class among all rows at or above it,
+average precision is sum_t (R_t - R_{t-1}) P_t. Its interval is normal on the logit scale with the binomial
+variance AP (1 - AP) / M for M rows of the class (Boyd, Eng & Page, 2013, ECML PKDD, 451-466), and for a value
+of 1 the exact limit of M hits in M rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal, NamedTuple, Self
 
@@ -49,7 +66,14 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import beta_ppf
-from discrim.inference.error_rates import check_level, logit_interval
+from discrim.inference.error_rates import (
+    TIE_TOLERANCE,
+    check_level,
+    confusion_counts,
+    exact_interval,
+    logit_interval,
+    observed_class_prior,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +96,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Area under a ROC curve.
+    """Area under a ROC curve, or average precision.
 
     Attributes
     ----------
@@ -271,6 +295,302 @@ def thin_curve(curve: Curve, max_points: int = 400) -> Curve:
             np.unique(np.searchsorted(path_length, np.linspace(0.0, path_length[-1], max_points)))
         ]
     return Curve(curve.threshold[corner_index], false[corner_index], true[corner_index])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CutOffs:
+    """Counts of rows at or above each cut-off of the log odds of a class against another.
+
+    Attributes
+    ----------
+    log_odds : (T,) float
+        Cut-offs in decreasing order, from infinity (no row is assigned to the class, unless its log odds are
+        infinite) to minus infinity (all rows).
+    true_positives, false_positives : (T,) float
+        Numbers of rows, or sums of weights, of the class and of the other class at or above the cut-off.
+    """
+
+    log_odds: Floats
+    true_positives: Floats
+    false_positives: Floats
+
+    @property
+    def sensitivity(self) -> Floats:
+        """Proportions (T,) of the rows of the class that are at or above the cut-off."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.true_positives / self.true_positives[-1])
+
+    @property
+    def specificity(self) -> Floats:
+        """Proportions (T,) of the rows of the other class that are below the cut-off."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray((self.false_positives[-1] - self.false_positives) / self.false_positives[-1])
+
+    def counts(self, position: int) -> Floats:
+        """Return the counts (2, 2), actual by assigned class, at one of the cut-offs."""
+        tp, fp = self.true_positives, self.false_positives
+        return np.array([[fp[-1] - fp[position], fp[position]], [tp[-1] - tp[position], tp[position]]])
+
+    def class_prior(self, prior: Floats | None) -> Floats:
+        """Return a prior (2,) restricted to classes with rows; None stands for their proportions."""
+        return observed_class_prior(self.counts(-1), prior)
+
+    def predictive_values(self, prior: Floats | None) -> tuple[Floats, Floats]:
+        """Return the positive and negative predictive values (T,); NaN if no row is so assigned.
+
+        Classes are weighted by `prior` (2,), by default by the proportions of the rows.
+        """
+        pi = self.class_prior(prior)
+        right, wrong = pi[1] * self.sensitivity, pi[0] * (1 - self.specificity)
+        other_right, other_wrong = pi[0] * self.specificity, pi[1] * (1 - self.sensitivity)
+        with np.errstate(invalid="ignore"):
+            return right / (right + wrong), other_right / (other_right + other_wrong)
+
+    def expected_cost(self, costs: Floats, prior: Floats | None) -> Floats:
+        """Return the expected cost (T,) of a row for `costs` (2, 2), actual by assigned class.
+
+        Classes are weighted by `prior` (2,), by default by the proportions of the rows.
+        """
+        pi = self.class_prior(prior)
+        sensitivity, specificity = self.sensitivity, self.specificity
+        other_cost = specificity * costs[0, 0] + (1 - specificity) * costs[0, 1]
+        return np.asarray(
+            pi[0] * other_cost + pi[1] * (sensitivity * costs[1, 1] + (1 - sensitivity) * costs[1, 0])
+        )
+
+
+def cut_offs(log_odds: Floats, positive: NDArray[np.bool_], weights: Floats | None = None) -> CutOffs:
+    """Count rows at or above each cut-off between distinct log odds; see the module docstring.
+
+    Parameters
+    ----------
+    log_odds : (n,) float
+        Log odds of the class against the other; infinite values are allowed.
+    positive : (n,) bool
+        Whether the row belongs to the class.
+    weights : (n,) float, optional
+        Frequency weights.
+
+    Returns
+    -------
+    CutOffs
+
+    Examples
+    --------
+    >>> table = cut_offs(np.array([-2.0, 0.0, 0.0, 3.0]), np.array([False, False, True, True]))
+    >>> table.log_odds.round(3).tolist(), table.true_positives.tolist()
+    ([inf, 0.976, -0.802, -inf], [0.0, 1.0, 2.0, 2.0])
+    """
+    values, in_class, others = _class_weights_by_score(log_odds, positive, weights)
+    log_p, log_q = -np.logaddexp(0.0, -values), -np.logaddexp(0.0, values)
+    midpoints = np.logaddexp(log_p[:-1], log_p[1:]) - np.logaddexp(log_q[:-1], log_q[1:])
+    midpoints = np.clip(midpoints, np.nextafter(values[:-1], np.inf), values[1:])
+    # No cut-off is above infinite log odds.
+    first = int(len(values) > 0 and np.isposinf(values[-1]))
+    counts = [np.append(0.0, np.cumsum(counts[::-1]))[first:] for counts in (in_class, others)]
+    return CutOffs(np.concatenate([[np.inf], midpoints[::-1], [-np.inf]])[first:], *counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CutOffCriterion:
+    """Criterion by which one of several cut-offs is chosen.
+
+    Attributes
+    ----------
+    measure : {"sensitivity", "specificity", "youden", "costs"}
+        A required sensitivity (the specificity is maximized) or specificity (the sensitivity is maximized);
+        Youden's index, sensitivity + specificity - 1, is maximized; or the expected cost is minimized.
+    target : float
+        Required sensitivity or specificity; NaN for the other measures.
+    costs : (2, 2) float or None
+        Costs of "costs", actual by assigned class.
+    """
+
+    measure: Literal["sensitivity", "specificity", "youden", "costs"]
+    target: float = np.nan
+    costs: Floats | None = None
+
+    def best(self, table: CutOffs, prior: Floats | None) -> int:
+        """Return the position of the best cut-off.
+
+        If cut-offs tie, it is the one with the larger sensitivity, and the one with the larger specificity if
+        a specificity is required.
+
+        Parameters
+        ----------
+        table : CutOffs
+        prior : (2,) float or None
+            Prior that weights the classes in the expected cost; None for the proportions of the rows.
+        """
+        objective = self._objective(table, prior)
+        reached = getattr(table, self.measure) >= self.target - TIE_TOLERANCE if self.has_target else True
+        objective = np.where(reached, objective, -np.inf)
+        ties = np.flatnonzero(objective >= objective.max() - TIE_TOLERANCE * max(1.0, abs(objective.max())))
+        return int(ties[0] if self.measure == "specificity" else ties[-1])
+
+    @property
+    def has_target(self) -> bool:
+        """Whether a sensitivity or specificity is required."""
+        return self.measure in ("sensitivity", "specificity")
+
+    def _objective(self, table: CutOffs, prior: Floats | None) -> Floats:
+        """Return the values (T,) that are maximized; `prior` weights the classes in the expected cost."""
+        if self.costs is not None:
+            return -table.expected_cost(self.costs, prior)
+        if self.measure == "youden":
+            return table.sensitivity + table.specificity
+        return table.specificity if self.measure == "sensitivity" else table.sensitivity
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChosenCutOff:
+    """A cut-off and what it achieves.
+
+    Attributes
+    ----------
+    log_odds : float
+        The cut-off.
+    counts : (2, 2) float
+        Actual by assigned class of the rows that chose the cut-off.
+    fold_log_odds : (F,) float
+        Cut-off chosen without each fold.
+    nested_counts : (2, 2) float
+        Actual by assigned class of all rows, each by the cut-off chosen without its fold.
+    attainable : float
+        Largest value of a required sensitivity or specificity without assigning all rows to one class; NaN
+        without such a requirement.
+    """
+
+    log_odds: float
+    counts: Floats
+    fold_log_odds: Floats = field(repr=False)
+    nested_counts: Floats = field(repr=False)
+    attainable: float = np.nan
+
+
+def choose_cut_off(
+    log_odds: Floats,
+    positive: NDArray[np.bool_],
+    weights: Floats,
+    fold_ids: Codes,
+    criterion: CutOffCriterion,
+    prior: Floats | None = None,
+) -> ChosenCutOff:
+    """Choose a cut-off from all rows, and from the rows outside each fold.
+
+    Parameters
+    ----------
+    log_odds : (n,) float
+        Log odds of the class against the other, by rules fitted without the row.
+    positive : (n,) bool
+        Whether the row belongs to the class; both classes require rows outside every fold.
+    weights : (n,) float
+        Frequency weights.
+    fold_ids : (n,) int
+        Fold of each row.
+    criterion : CutOffCriterion
+    prior : (2,) float, optional
+        Prior that weights the classes in expected costs; by default the proportions of the rows.
+
+    Returns
+    -------
+    ChosenCutOff
+
+    Examples
+    --------
+    >>> log_odds, positive = np.array([-2.0, 1.0, 0.5, 3.0]), np.array([False, False, True, True])
+    >>> youden = CutOffCriterion("youden")
+    >>> chosen = choose_cut_off(log_odds, positive, np.ones(4), np.array([0, 1, 0, 1]), youden)
+    >>> chosen.counts.tolist(), chosen.nested_counts.tolist()
+    ([[1.0, 1.0], [0.0, 2.0]], [[1.0, 1.0], [1.0, 1.0]])
+    """
+    table = cut_offs(log_odds, positive, weights)
+    position = criterion.best(table, prior)
+    attainable = np.nan
+    if criterion.has_target:
+        other = table.specificity if criterion.measure == "sensitivity" else table.sensitivity
+        attainable = float(getattr(table, criterion.measure)[other > 0].max(initial=0.0))
+    chosen = []
+    nested_counts = np.zeros((2, 2))
+    for fold in np.unique(fold_ids):
+        is_left_out = fold_ids == fold
+        training = cut_offs(log_odds[~is_left_out], positive[~is_left_out], weights[~is_left_out])
+        cut_off = float(training.log_odds[criterion.best(training, prior)])
+        chosen.append(cut_off)
+        assigned = (log_odds[is_left_out] >= cut_off).astype(np.intp)
+        nested_counts += confusion_counts(
+            positive[is_left_out].astype(np.intp), assigned, 2, weights[is_left_out]
+        ).astype(np.float64)
+    return ChosenCutOff(
+        float(table.log_odds[position]), table.counts(position), np.array(chosen), nested_counts, attainable
+    )
+
+
+def precision_recall_curve(
+    scores: Floats, positive: NDArray[np.bool_], weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Compute precision and recall at each distinct score, in the order of decreasing scores.
+
+    Parameters
+    ----------
+    scores : (n,) float
+        Larger scores indicate the class; infinite values are allowed.
+    positive : (n,) bool
+        Whether the row belongs to the class.
+    weights : (n,) float, optional
+        Frequency weights.
+
+    Returns
+    -------
+    precision, recall : (T,) float
+        Proportion of the class among the rows at or above the score, and proportion of the rows of the class
+        that are; recall is NaN without rows of the class.
+
+    Examples
+    --------
+    >>> scores, positive = np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])
+    >>> [values.round(3).tolist() for values in precision_recall_curve(scores, positive)]
+    [[1.0, 0.5, 0.667, 0.5], [0.5, 0.5, 1.0, 1.0]]
+    """
+    _, in_class, others = _class_weights_by_score(scores, positive, weights)
+    hits, misses = np.cumsum(in_class[::-1]), np.cumsum(others[::-1])
+    with np.errstate(invalid="ignore"):
+        return hits / (hits + misses), hits / hits[-1]
+
+
+def average_precision(
+    scores: Floats, positive: NDArray[np.bool_], weights: Floats | None = None, level: float = 0.95
+) -> Area:
+    """Compute the average precision, its standard error and its interval; see the module docstring.
+
+    Parameters
+    ----------
+    scores : (n,) float
+        Larger scores indicate the class; infinite values are allowed.
+    positive : (n,) bool
+        Whether the row belongs to the class.
+    weights : (n,) float, optional
+        Frequency weights.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Area
+        NaN unless there are rows on both sides.
+
+    Examples
+    --------
+    >>> round(average_precision(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])).auc, 3)
+    0.833
+    """
+    if positive.all() or not positive.any():
+        return NO_AREA
+    precision, recall = precision_recall_curve(scores, positive, weights)
+    average = min(float(np.diff(recall, prepend=0.0) @ precision), 1.0)
+    m = float(positive.sum() if weights is None else weights[positive].sum())
+    se = float(np.sqrt(average * (1 - average) / m))
+    return area_with_interval(average, se, level, (exact_interval(m, m, level)[0], 1.0))
 
 
 def _class_weights_by_score(
