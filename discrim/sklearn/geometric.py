@@ -127,7 +127,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
                 threshold = float(
                     discrim.shrunken_centroids(
                         refused.formula, refused.data[in_larger], **larger_options
-                    ).threshold
+                    ).shrinkage_threshold
                 )
         description = f"with threshold={threshold:.4g}, chosen by the larger classes,"
         options |= {"threshold": threshold}

@@ -60,8 +60,8 @@ def test_fallback_model_is_the_one_named_in_the_warning():
     np.testing.assert_allclose(found, expected.predict_proba())
     with pytest.warns(FallbackWarning):
         model = ShrunkenCentroidsClassifier().fit(x, y)
-    chosen = discrim.shrunken_centroids("species ~ .", IRIS, seed=0).threshold
-    assert model.results_.threshold == pytest.approx(chosen, rel=1e-12)
+    chosen = discrim.shrunken_centroids("species ~ .", IRIS, seed=0).shrinkage_threshold
+    assert model.results_.shrinkage_threshold == pytest.approx(chosen, rel=1e-12)
 
 
 def test_categories_and_weights():

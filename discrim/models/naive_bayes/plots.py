@@ -162,7 +162,7 @@ def threshold_path(results: Any, fit: FittedModel[Any], options: PlotOptions) ->
         The axes with the plot.
     """
     path = results.path
-    chosen = results.threshold
+    chosen = results.shrinkage_threshold
     axes, _ = new_axes(options.ax)
     thresholds, error, se, genes = to_floats(path[["threshold", "error", "se", "genes"]]).T
     # Only the one-standard-error rule chooses a threshold whose error is not the least.

@@ -326,7 +326,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
     _fit: FittedModel[ShrunkenFit]
 
     @property
-    def threshold(self) -> float:
+    def shrinkage_threshold(self) -> float:
         """Threshold by which standardized differences are shrunk towards zero."""
         return self._fit.estimates.threshold
 
@@ -418,7 +418,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: nobs, classes, terms, threshold, offset, selected (number of columns)."""
-        row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
+        row = self._sizes() | {"threshold": self.shrinkage_threshold, "offset": self.offset}
         selected = int(self._fit.estimates.shrunken_differences().any(axis=0).sum())
         return pd.DataFrame([row | {"selected": selected}])
 
@@ -538,8 +538,8 @@ def _header_section(results: ShrunkenCentroidsResults, fit: FittedModel[Shrunken
         *headers.observation_items(fit),
         HeaderItem(
             "Threshold",
-            results.threshold,
-            f"{results.threshold:.4g}",
+            results.shrinkage_threshold,
+            f"{results.shrinkage_threshold:.4g}",
             brief="threshold",
             options=("threshold",),
         ),
@@ -575,7 +575,7 @@ def _path_section(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFi
     path = results.path
     table = path.set_index("threshold")
     table.index = pd.Index(column_texts(path["threshold"].tolist(), "general"))
-    table["chosen"] = np.where(path["threshold"] == results.threshold, "*", "")
+    table["chosen"] = np.where(path["threshold"] == results.shrinkage_threshold, "*", "")
     formats: dict[Any, Any] = {"error": "share", "se": "share", "genes": "count", "chosen": "text"}
     title = "Cross-validated error by threshold"
     return Section(title, table, formats, headings=SHARED_HEADINGS | {"genes": "columns"}, source="fit.path")

@@ -232,12 +232,12 @@ def test_the_path_is_the_cross_validated_error_of_each_threshold():
             assert row.se == pytest.approx(rates["se"], abs=1e-14)
             assert row.genes == len(one.selected)
         min_error = fit.path["error"].min()
-        assert fit.threshold == fit.path["threshold"][fit.path["error"] <= min_error + 1e-12].max()
+        assert fit.shrinkage_threshold == fit.path["threshold"][fit.path["error"] <= min_error + 1e-12].max()
         wider = shrunken_centroids(
             "cultivar ~ .", data, folds=5, seed=3, n_thresholds=7, prior=prior, threshold="1se"
         )
         within = fit.path["error"] <= min_error + fit.path["se"][fit.path["error"].idxmin()]
-        assert wider.threshold == fit.path["threshold"][within].max()
+        assert wider.shrinkage_threshold == fit.path["threshold"][within].max()
 
 
 def test_folds_equal_separate_fits():
@@ -432,7 +432,7 @@ def test_a_file_keeps_threshold_and_offset(tmp_path, offset):
     again = discrim.load(tmp_path / "fit")
     pd.testing.assert_frame_equal(again.survivors(), fit.survivors(), check_exact=True)
     pd.testing.assert_frame_equal(again.predict_proba(data), fit.predict_proba(data), check_exact=True)
-    assert (again.threshold, again.offset) == (fit.threshold, fit.offset)
+    assert (again.shrinkage_threshold, again.offset) == (fit.shrinkage_threshold, fit.offset)
 
 
 def test_a_file_of_columns_that_do_not_vary_is_read(tmp_path):
