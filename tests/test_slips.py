@@ -505,7 +505,7 @@ def test_a_hint_names_functions_that_take_the_keyword_and_are_not_the_refused_on
 
 
 def test_costs_are_a_matter_of_predictions_and_error_rates():
-    for function in (FIT.assess, discrim.compare, discrim.lda):
+    for function in (FIT.augment, discrim.compare, discrim.lda):
         message = refused(TypeError, function, costs=1)
         assert "predict(costs=) and error_rates(costs=)" in message
 

@@ -360,8 +360,11 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     missing_options: dict[str, Any] = {
         name: options[name] for name in ("unseen", "missing") if name in options
     }
-    if augment and "prior" in options:
-        raise DataError("--augment uses the prior of the fit.", hint="Leave out --prior, or use --proba.")
+    for name in ("prior", "threshold"):
+        if augment and name in options:
+            raise DataError(
+                f"--augment cannot be combined with --{name}.", hint=f"Leave out --{name}, or use --proba."
+            )
     if "method" in options and "proba" not in options:
         raise DataError("--method requires --proba.", hint="Add --proba, or leave it out.")
     prior = with_labels(options, fit.classes).get("prior")
@@ -388,7 +391,13 @@ def predict(verb: str, options: dict[str, Any]) -> None:
         predictions = (
             fit.augment(data, **missing_options)
             if augment
-            else _predict_labels(fit, data, prior, missing_options, method=method)
+            else _predict_labels(
+                fit,
+                data,
+                {"prior": prior, "threshold": options.get("threshold")},
+                missing_options,
+                method=method,
+            )
         )
         # For a source the predictions are an iterator of frames.
         for frame in [predictions] if hasattr(predictions, "columns") else predictions:
@@ -438,7 +447,7 @@ def export(verb: str, options: dict[str, Any]) -> None:
 
 
 def _predict_labels(
-    fit: Any, data: Any, prior: Any, missing_options: dict[str, Any], *, method: str | None
+    fit: Any, data: Any, label_options: dict[str, Any], missing_options: dict[str, Any], *, method: str | None
 ) -> Any:
     """Predict the labels of a table, or of each chunk of a source, optionally with posteriors.
 
@@ -447,8 +456,8 @@ def _predict_labels(
     fit : object
         Results of a verb.
     data : table or Source
-    prior : object
-        Prior, or None for the prior of the fit.
+    label_options : dict
+        Arguments `prior` and `threshold` of `predict`; the posteriors have the same prior.
     missing_options : dict
         Arguments `unseen` and `missing` of the prediction.
     method : str or None
@@ -460,13 +469,13 @@ def _predict_labels(
         The predicted labels in the first column, and the posteriors in a column for each class.
     """
     if method is None:
-        labels: Any = fit.predict(data, prior=prior, **missing_options)
+        labels: Any = fit.predict(data, **label_options, **missing_options)
         return labels.to_frame() if isinstance(labels, pd.Series) else labels
 
     def predict_chunk(results: Any, chunk: Any) -> pd.DataFrame:
         """Return the labels of a chunk in the first column, and the posteriors in the others."""
         rows = results._fit.new_rows(chunk, MissingPolicy(**missing_options))
-        posteriors = results.predict_proba(rows, prior=prior, method=method)
-        return pd.DataFrame(pd.concat([results.predict(rows, prior=prior), posteriors], axis=1))
+        posteriors = results.predict_proba(rows, prior=label_options["prior"], method=method)
+        return pd.DataFrame(pd.concat([results.predict(rows, **label_options), posteriors], axis=1))
 
     return predict_by_chunks(fit, data, None, predict_chunk)

@@ -41,7 +41,7 @@ FIRST_GROUP_HEADINGS = {
 MODEL_OF_PLOTS = {"stepwise": "lda", "canonical": "lda"}
 """Verbs that are not models, with the model whose plots they draw."""
 
-ASSESSMENT_PLOTS = ("confusion", "roc", "calibration")
+ASSESSMENT_PLOTS = ("confusion", "roc", "precision_recall", "calibration")
 """Kinds of plots of an assessment."""
 
 
@@ -118,7 +118,15 @@ SOURCES = {
     "compare": (_verb_source("compare", "folds", "repeats", "seed"), _FIT_OPTIONS),
     "assess": (
         _method_source(
-            "ClassifierResults", "assess", "prior", "level", "bins", "weights", "unseen", "missing"
+            "ClassifierResults",
+            "assess",
+            "prior",
+            "level",
+            "bins",
+            "threshold",
+            "weights",
+            "unseen",
+            "missing",
         ),
     ),
     "canonical": (
@@ -129,6 +137,7 @@ SOURCES = {
     "manova": (_verb_source("manova"),),
     "plan": (_verb_source("plan"),),
     "predict": (
+        _method_source("ClassifierResults", "predict", "threshold"),
         _method_source("ClassifierResults", "predict_proba", "prior", "method", "unseen", "missing"),
     ),
     "export": (_method_source("ClassifierResults", "to_sql", "table", "output", "keep", "prior"),),

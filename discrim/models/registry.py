@@ -17,11 +17,11 @@ PROPORTIONAL_PRIOR_WORDS: tuple[Proportional, ...] = get_args(Proportional)
 
 PlotKind = Literal[
     "scores", "biplot", "structure", "scree", "regions", "partition", "territory", "posteriors",
-    "log_determinants", "confusion", "roc", "calibration", "ellipses", "pairs", "he", "qq", "simplex",
-    "forest", "odds_ratios", "distances", "ranking", "path", "choice", "centroids", "components", "vip",
-    "loadings", "density", "table", "fitted", "history", "updates", "densities", "folds", "differences",
-    "permutations", "candidates", "importance", "trials", "slopes", "s_plot", "stability", "errors",
-    "curve", "axes",
+    "log_determinants", "confusion", "roc", "precision_recall", "calibration", "ellipses", "pairs", "he",
+    "qq", "simplex", "forest", "odds_ratios", "distances", "ranking", "path", "choice", "centroids",
+    "components", "vip", "loadings", "density", "table", "fitted", "history", "updates", "densities", "folds",
+    "differences", "permutations", "candidates", "importance", "trials", "slopes", "s_plot", "stability",
+    "errors", "curve", "axes",
 ]  # fmt: skip
 """Every kind of plot, for editors."""
 
@@ -346,6 +346,7 @@ def resolve(address: str) -> Any:
 SUMMARIES = {
     "Assessment": "discrim.models.results.assessed:summary",
     "CanonicalResults": "discrim.models.discriminant.normal_summary:canonical_summary",
+    "Threshold": "discrim.models.results.assessed:threshold_summary",
 }
 """Addresses of the summaries of results without a `ModelSpec`, by the name of their class.
 

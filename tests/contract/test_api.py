@@ -89,13 +89,14 @@ BY_VERB = {
 }
 
 KEYWORDS = {
-    "predict": "data prior outlier missing unseen out",
+    "predict": "data prior threshold outlier missing unseen out",
+    "threshold": "data sensitivity specificity costs youden method",
     "predict_proba": "data prior method convention",
     "predict_log_proba": "data prior",
     "decision_function": "data",
     "confusion": "data method",
     "error_rates": "methods data seed",
-    "assess": "data method",
+    "assess": "data method costs threshold",
     "augment": "data",
     "plot": "kind ax interactive",
     "predict_set": "data level by",

@@ -19,10 +19,10 @@ from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.rules import IndependentRule, LinearRule, Rule
 from discrim.data.values import format_value
 from discrim.design.design_rows import DesignRows
-from discrim.errors import DataError, MissingPredictionWarning, warn_user
+from discrim.errors import DataError, MissingPredictionWarning, NotSupportedError, warn_user
 from discrim.models.base.core_errors import named_errors
 from discrim.models.base.data_range import score_limit
-from discrim.models.base.reading import all_sparse_rows, join_labels
+from discrim.models.base.reading import all_sparse_rows, format_argument, is_number, join_labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,16 +37,26 @@ class Decision:
     reject : float or None
         Cost of rejecting a row; a row whose least expected cost is above it has the code K. None if no row is
         rejected.
+    cut_off : float or None
+        Log odds of the second of two classes at or above which a row is assigned to it; `costs` and `reject`
+        are then ignored. None for no cut-off.
     """
 
     costs: Floats | None = None
     reject: float | None = None
+    cut_off: float | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the class with the largest score is predicted."""
+        return self.costs is None and self.reject is None and self.cut_off is None
 
     def codes(self, scores: Floats) -> Codes:
         """Return the class with the smallest expected cost under the posteriors for each row.
 
         A row is rejected if this cost exceeds `reject` (Chow, 1970, IEEE Transactions on Information Theory
-        16, 41-46). Without `costs` and `reject` the class has the largest score. Ties go to the first class.
+        16, 41-46). Without `costs` and `reject` the class has the largest score, or follows from the cut-off.
+        Ties go to the first class, at the cut-off to the second.
 
         Parameters
         ----------
@@ -59,7 +69,11 @@ class Decision:
             Position of the class; K for rejected rows, -1 for rows with a missing score or with probability
             zero in every class.
         """
-        if self.costs is None and self.reject is None:
+        if self.cut_off is not None:
+            with np.errstate(invalid="ignore"):
+                is_second = scores[:, 1] - scores[:, 0] >= self.cut_off
+            return np.where(rules.best_class(scores) < 0, -1, is_second.astype(np.intp))
+        if self.is_default:
             return rules.best_class(scores)
         n_classes = scores.shape[1]
         costs = 1.0 - np.eye(n_classes) if self.costs is None else self.costs
@@ -113,6 +127,53 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     if not (values > 0).any():
         raise DataError("All costs are zero.", hint="Pass a positive cost for some wrong label.")
     return values
+
+
+def require_two_classes(fit: Any, feature: str) -> None:
+    """Raise NotSupportedError, which names the classes, unless a fit has two classes and posteriors.
+
+    `feature` is the method or option that requires them, such as "threshold=".
+    """
+    fit.require_posteriors(feature)
+    if len(fit.classes) != 2:
+        raise NotSupportedError(
+            f"{feature} is a cut-off on the posterior of the second of two classes, and this fit has "
+            f"{len(fit.classes)}: {join_labels(fit.classes)}.",
+            hint="Fit two of them, or assign classes by costs=.",
+        )
+
+
+def read_cut_off(fit: Any, threshold: Any) -> float | None:
+    """Return the cut-off on the log odds of the second class for `threshold=`; None for None.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        Fit with two classes and posteriors, else NotSupportedError is raised.
+    threshold : float, Threshold or None
+        Posterior of the second class, from 0 to 1; or an object with `log_odds` and `classes`, which have to
+        be the classes of the fit. DataError is raised for other values.
+    """
+    if threshold is None:
+        return None
+    require_two_classes(fit, "threshold=")
+    if hasattr(threshold, "log_odds") and hasattr(threshold, "classes"):
+        if list(threshold.classes) != list(fit.classes):
+            raise DataError(
+                f"threshold= is for the classes {join_labels(threshold.classes)}, and this fit has "
+                f"{join_labels(fit.classes)}.",
+                hint="Choose a threshold by the method threshold() of this fit.",
+                classes=set(threshold.classes) ^ set(fit.classes),
+            )
+        return float(threshold.log_odds)
+    if not (is_number(threshold) and 0 <= threshold <= 1):
+        raise DataError(
+            f"threshold={format_argument(threshold)} is not valid.",
+            hint=f"Pass the smallest posterior at which {format_value(fit.classes[1])} is predicted, from 0 "
+            "to 1, or a result of the method threshold().",
+        )
+    with np.errstate(divide="ignore"):
+        return float(np.log(threshold) - np.log1p(-threshold))
 
 
 def score_chunks(design_rows: DesignRows, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:

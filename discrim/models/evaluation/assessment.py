@@ -22,7 +22,7 @@ from discrim.core.numerics.arrays import Codes, Floats, check_memory, sample_of_
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.leave_one_out import RefitEachRow
-from discrim.core.rules.rules import Rule, best_class, posteriors
+from discrim.core.rules.rules import Rule, posteriors
 from discrim.data.sources.base import no_rows_error
 from discrim.data.sources.files import is_file_or_dataset
 from discrim.data.sources.sources import source_of_rows
@@ -266,6 +266,8 @@ class EvaluationOptions:
         Frequency weights of new rows.
     nested : bool
         Whether folds repeat the choice of columns or parameters, such as a shrinkage, that the rows made.
+    cut_off : float or None
+        Log odds of the second of two classes at or above which rows are assigned to it, in an assessment.
     """
 
     costs: Floats | None = None
@@ -278,6 +280,7 @@ class EvaluationOptions:
     prior: Floats | None = None
     weights: Any = None
     nested: bool = True
+    cut_off: float | None = None
 
 
 def split_table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
@@ -1125,7 +1128,8 @@ class AssessedRows:
     Attributes
     ----------
     codes, predicted : (m,) int
-        Actual and predicted classes, none missing; predicted is the class with the largest score.
+        Actual and predicted classes, none missing; predicted is the class with the largest score, or the
+        smallest expected cost, or it follows from a cut-off.
     scores : (m, K) float
         Log odds of each class against the rest. For models without posteriors the scores of the rule; with
         two classes their difference, in both columns with opposite signs.
@@ -1146,6 +1150,10 @@ class AssessedRows:
         Number of folds of "cv"; without meaning for other methods.
     has_posteriors : bool
         Whether the model has posteriors.
+    decision : Decision
+        How scores were converted to predicted classes; its costs are averaged.
+    positions : (m,) int
+        Positions of the rows in the table.
     """
 
     codes: Codes
@@ -1160,12 +1168,19 @@ class AssessedRows:
     method: str
     folds: int
     has_posteriors: bool
+    decision: Decision
+    positions: Codes
 
     @property
     def counts(self) -> Floats:
         """Confusion matrix (K, K), actual (rows) by predicted classes, as sums of weights."""
         k = self.scores.shape[1]
         return confusion_counts(self.codes, self.predicted, k, self.weights).astype(np.float64)
+
+    def without_arrays(self) -> AssessedRows:
+        """Return the rows with empty arrays, which are small enough to be sent and stored."""
+        names = ("codes", "predicted", "scores", "weights", "positions")
+        return replace(self, **{name: getattr(self, name)[:0] for name in names})
 
 
 def assess_rows(
@@ -1181,7 +1196,7 @@ def assess_rows(
     method : {"apparent", "loo", "cv"} or None
         How the rows of the fit are predicted; None for "loo", or "cv" if the model does not support "loo".
     options : EvaluationOptions
-        `costs` and `replicates` are not used. If `seed` is None, "cv" draws one, which the description names.
+        `replicates` is not used. If `seed` is None, "cv" draws one, which the description names.
 
     Returns
     -------
@@ -1190,6 +1205,8 @@ def assess_rows(
     """
     check_level(options.level)
     _raise_if_weights_without_data(data, options)
+    if options.costs is not None:
+        fit.require_posteriors("costs=")
     left_out = None
     if method is None and data is not None:
         method = "apparent"
@@ -1221,6 +1238,7 @@ def assess_rows(
             prior,
             description,
             has_posteriors=fit.has_posteriors,
+            decision=Decision(options.costs, cut_off=options.cut_off),
         )
     )
 
@@ -1234,6 +1252,7 @@ def _select_assessed_rows(
     scores: Floats,
     *,
     has_posteriors: bool,
+    decision: Decision,
 ) -> AssessedRows:
     """Return the rows that have a class, a prediction and a positive weight; the others are counted.
 
@@ -1255,9 +1274,11 @@ def _select_assessed_rows(
         Scores of the rule, NaN if missing.
     has_posteriors : bool
         Whether the scores are log posteriors up to a constant.
+    decision : Decision
+        How scores are converted to predicted classes.
     """
     actual = codes.astype(np.intp)
-    predicted = best_class(scores)
+    predicted = decision.codes(scores)
     counts = np.ones(len(actual)) if weights is None else weights
     is_assessed = (actual >= 0) & (predicted >= 0) & (counts > 0)
     raise_if_no_evaluated_rows(is_assessed)
@@ -1275,6 +1296,8 @@ def _select_assessed_rows(
         int(((actual >= 0) & (predicted < 0) & (counts > 0)).sum()),
         *description,
         has_posteriors,
+        decision,
+        np.flatnonzero(is_assessed),
     )
 
 

@@ -1077,7 +1077,7 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
     if is_small or LEFT_OUT_CACHE_KEYS[reestimate_prior] in fit.cache:
         return None
     cache_key = f"labels {LEFT_OUT_CACHE_KEYS[reestimate_prior]}"
-    is_default_decision = decision.costs is None and decision.reject is None
+    is_default_decision = decision.is_default
     if is_default_decision and cache_key in fit.cache:
         labels: Codes = fit.cache[cache_key]
         return labels

@@ -216,6 +216,7 @@ PERCEPTRON_PLOTS = (
     distances,
     evaluation.confusion,
     evaluation.roc,
+    evaluation.precision_recall,
 )
 """Plots of `perceptron`, in the order in which a default is chosen."""
 
@@ -226,5 +227,6 @@ HYPERPLANE_PLOTS = (
     spaces.pairs,
     evaluation.confusion,
     evaluation.roc,
+    evaluation.precision_recall,
 )
 """Plots of `hyperplane`, in the order in which a default is chosen."""

@@ -1,4 +1,4 @@
-"""Plots of predictions and their quality: confusion matrix, ROC curves, calibration, posteriors, log odds.
+"""Plots of predictions and their quality: confusion, ROC, precision and recall, calibration, posteriors.
 
 Each plot is a function with the decorator `plot`; the functions named `assessed_...` draw an `Assessment`.
 """
@@ -19,10 +19,18 @@ from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.calibration import calibration_bins
 from discrim.inference.error_rates import confusion_table
-from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thin_curve
+from discrim.inference.roc import (
+    Curve,
+    average_precision,
+    precision_recall_curve,
+    rectangle_limits,
+    roc_area,
+    roc_curve,
+    thin_curve,
+)
 from discrim.models.base.labels import class_code
 from discrim.models.base.reading import check_word, format_argument, join_labels
-from discrim.models.base.scores import posterior_frame
+from discrim.models.base.scores import posterior_frame, read_cut_off
 from discrim.models.evaluation.assessment import (
     COUNTING_METHODS,
     CountingMethod,
@@ -160,25 +168,67 @@ def assessed_confusion(assessment: Any, options: PlotOptions) -> Axes:
 @plot(
     "roc",
     "ROC curves with the areas under them, of each class against the rest",
-    used_options=("method", "level", "classes", "label"),
+    used_options=("method", "level", "threshold", "classes", "label"),
 )
 def roc(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw ROC curves of `options.classes` against the rest; by default the second of two classes, or all.
 
     Rows are predicted by `options.method`, or are the new rows in `options.data`; `options.level` is the
-    level of bands and areas (default 0.95).
+    level of bands and areas (default 0.95). The point of `options.threshold` is marked.
     """
-    return _draw_roc(fit, _labelled_scores(fit, options), options)
+    return _draw_curves(fit, _labelled_scores(fit, options), options, evaluation_plots.ROC)
 
 
-@plot("roc", "ROC curves with bands, and the areas under them", used_options=("classes", "label"), data=False)
+@plot(
+    "precision_recall",
+    "precision by recall with the average precision, of each class against the rest",
+    used_options=("method", "level", "threshold", "classes", "label"),
+)
+def precision_recall(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
+    """Draw precision-recall curves of the classes and rows of `roc`, in the proportions of the rows."""
+    return _draw_curves(fit, _labelled_scores(fit, options), options, evaluation_plots.PRECISION_RECALL)
+
+
+@plot(
+    "roc",
+    "ROC curves with bands, and the areas under them",
+    used_options=("threshold", "classes", "label"),
+    data=False,
+)
 def assessed_roc(assessment: Any, options: PlotOptions) -> Axes:
     """Draw ROC curves of the rows of an assessment, of the classes in `options.classes` as in `roc`."""
-    return _draw_roc(assessment._fit, _assessment_scores(assessment), options)
+    return _draw_assessed_curves(assessment, options, evaluation_plots.ROC)
 
 
-def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PlotOptions) -> Axes:
-    """Draw ROC curves, with bands if the classes are named or few (`draw_roc`).
+@plot(
+    "precision_recall",
+    "precision by recall, and the average precision",
+    used_options=("threshold", "classes", "label"),
+    data=False,
+)
+def assessed_precision_recall(assessment: Any, options: PlotOptions) -> Axes:
+    """Draw precision-recall curves of the rows of an assessment, of the classes as in `roc`."""
+    return _draw_assessed_curves(assessment, options, evaluation_plots.PRECISION_RECALL)
+
+
+def _draw_assessed_curves(assessment: Any, options: PlotOptions, kind: evaluation_plots.CurveKind) -> Axes:
+    """Draw curves of an assessment; its cut-off is marked if its classes were predicted by one."""
+    rows = _assessment_scores(assessment)
+    return _draw_curves(assessment._fit, rows, options, kind, assessment._rows.decision.cut_off)
+
+
+MAX_CURVE_POINTS = 2_000
+"""Largest number of points of a precision-recall curve that are drawn."""
+
+
+def _draw_curves(
+    fit: FittedModel[Any],
+    rows: LabelledScores,
+    options: PlotOptions,
+    kind: evaluation_plots.CurveKind,
+    cut_off: float | None = None,
+) -> Axes:
+    """Draw ROC or precision-recall curves, ROC with bands if the classes are named or few.
 
     Curves of classes without rows, or with all rows, are omitted.
 
@@ -189,30 +239,89 @@ def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PlotOptions)
         Rows with their classes and scores.
     options : PlotOptions
         `classes` are the classes with a curve, each against the rest; by default the second of two, or all.
+        `threshold` is a cut-off to mark.
+    kind : CurveKind
+        `ROC` or `PRECISION_RECALL`.
+    cut_off : float, optional
+        Log odds to mark without `options.threshold`.
     """
     classes = fit.classes
+    is_roc = kind is evaluation_plots.ROC
     curves = {}
     areas = {}
     class_index = _shown_classes(classes, options)
     for k in class_index:
         is_member = rows.codes == k
-        areas[classes[k]] = roc_area(rows.scores[:, k], is_member, rows.weights, rows.level)
-        if not np.isnan(areas[classes[k]].auc):
-            curve = thin_curve(roc_curve(rows.scores[:, k], is_member, rows.weights))
+        labelled = rows.scores[:, k], is_member, rows.weights
+        areas[classes[k]] = (roc_area if is_roc else average_precision)(*labelled, rows.level)
+        if not np.isnan(areas[classes[k]].auc) and not is_roc:
+            points = pd.DataFrame(
+                dict(zip(("precision", "recall"), precision_recall_curve(*labelled), strict=True))
+            )
+            step_index = np.linspace(0, len(points) - 1, min(len(points), MAX_CURVE_POINTS)).round()
+            curves[classes[k]] = points.iloc[step_index.astype(np.intp)]
+        elif not np.isnan(areas[classes[k]].auc):
+            curve = thin_curve(roc_curve(*labelled))
             side_weights = float(rows.weights[~is_member].sum()), float(rows.weights[is_member].sum())
             curves[classes[k]] = _curve_points(curve, side_weights, rows.level)
     table = pd.DataFrame.from_dict(areas, orient="index", columns=["auc", "se", "low", "high"])
     classes_text = (
         "each class" if len(class_index) == len(classes) else f"{len(class_index)} of {len(classes)} classes"
     )
-    title = f"ROC curves of {classes_text} against the rest"
+    table["share"] = [float(rows.weights[rows.codes == k].sum() / rows.weights.sum()) for k in class_index]
+    title = f"{kind.curves} of {classes_text} against the rest"
     if len(class_index) == 1:
         other = shown_name(classes[1 - class_index[0]]) if len(classes) == 2 else "the rest"
-        title = f"ROC curve of {shown_name(classes[class_index[0]])} against {other}"
+        title = f"{kind.curves[:-1]} of {shown_name(classes[class_index[0]])} against {other}"
     style_options: dict[str, Any] = {"signs": options.signs(list(classes)), "class_positions": class_index}
     style_options["bands"] = options.classes is not None
     source = evaluation_plots.CurveSource(title, fit.spec.name, *rows.evaluation, options.label)
-    return evaluation_plots.draw_roc(curves, table, source, ax=options.ax, level=rows.level, **style_options)
+    if options.threshold is not None:
+        cut_off = read_cut_off(fit, options.threshold)
+    if cut_off is not None:
+        style_options["marks"] = {classes[k]: _mark_of_cut_off(rows, cut_off, k, kind) for k in class_index}
+    return evaluation_plots.draw_curves(
+        kind, curves, table, source, ax=options.ax, level=rows.level, **style_options
+    )
+
+
+def _mark_of_cut_off(
+    rows: LabelledScores, cut_off: float, k: int, kind: evaluation_plots.CurveKind
+) -> evaluation_plots.CurveMark:
+    """Return the mark of a cut-off on the curve of one of two classes.
+
+    Parameters
+    ----------
+    rows : LabelledScores
+        Rows with log odds as scores.
+    cut_off : float
+        Log odds of the second class at or above which rows are assigned to it.
+    k : int
+        Position of the class of the curve.
+    kind : CurveKind
+    """
+    is_assigned = (rows.scores[:, 1] >= cut_off) == (k == 1)
+    is_member = rows.codes == k
+    hits, misses, false_alarms, rejections = (
+        float(rows.weights[mask].sum())
+        for mask in (
+            is_assigned & is_member,
+            ~is_assigned & is_member,
+            is_assigned & ~is_member,
+            ~is_assigned & ~is_member,
+        )
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        recall, false_rate, precision = np.divide(
+            [hits, false_alarms, hits], [hits + misses, false_alarms + rejections, hits + false_alarms]
+        )
+    threshold = 1 / (1 + np.exp(-np.float64(cut_off)))
+    name = f"cut-off {threshold:.3g}: sensitivity {recall:.3f}"
+    if kind is evaluation_plots.ROC:
+        return evaluation_plots.CurveMark(
+            float(false_rate), float(recall), f"{name},\nspecificity {1 - false_rate:.3f}"
+        )
+    return evaluation_plots.CurveMark(float(recall), float(precision), f"{name},\nprecision {precision:.3f}")
 
 
 def _shown_classes(classes: pd.Index, options: PlotOptions) -> list[int]:
@@ -654,5 +763,5 @@ def simplex(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes |
     return axes
 
 
-ASSESSMENT_PLOTS = (assessed_confusion, assessed_roc, assessed_calibration)
+ASSESSMENT_PLOTS = (assessed_confusion, assessed_roc, assessed_precision_recall, assessed_calibration)
 """Plots of an assessment."""

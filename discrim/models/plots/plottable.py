@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, SupportsFloat, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -59,6 +59,7 @@ class PlotOptions:
     interactive: bool | None = None
     standardized: bool | None = None
     label: str | None = None
+    threshold: Any = None
 
     def passed_options(self) -> list[str]:
         """Return the names of the options that are not None, except `ax` and `title`, which all kinds use."""
@@ -661,6 +662,7 @@ class PlottableResults(SummarizedModel):
         at: Any = None,
         method: CountingMethod | None = None,
         level: float | None = None,
+        threshold: float | SupportsFloat | None = None,
         structure: Structure | None = None,
         centred: bool | None = None,
         classes: Sequence[Any] | None = None,
@@ -703,6 +705,9 @@ class PlottableResults(SummarizedModel):
             Level of the intervals, or share of a class that its ellipse contains if the class is normal. For
             kind "he", whose ellipse of the hypothesis shows the size of the effect by default: the level,
             such as 0.95, at which it extends outside the ellipse of the error if the means differ.
+        threshold : float or result of `fit.threshold()`, optional
+            For kinds "roc" and "precision_recall" of two classes: a posterior of the second class whose point
+            on the curve is marked.
         structure : {"within", "total", "between"}, optional
             For kinds with structure correlations: within classes (the default), over all rows, or of the
             means.
@@ -723,8 +728,8 @@ class PlottableResults(SummarizedModel):
             For kinds "forest" and "odds_ratios": whether they are for one standard deviation of a column over
             all rows, to compare columns, instead of one unit.
         label : str, optional
-            For kind "roc": name of the curves in the legend, for axes with curves of several fits. By default
-            curves of several fits on the same axes have the names of their models.
+            For kinds "roc" and "precision_recall": name of the curves in the legend, for axes with curves of
+            several fits. By default curves of several fits on the same axes have the names of their models.
 
         Returns
         -------
@@ -758,6 +763,7 @@ class PlottableResults(SummarizedModel):
         options = PlotOptions(
             ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title,
             interactive=interactive or None, standardized=standardized or None, label=label,
+            threshold=threshold,
         )  # fmt: skip
         return draw_plot((self, self._subject()), self._spec.plots(), kind, options)
 

@@ -431,7 +431,8 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
     def plots(self) -> tuple[Any, ...]:
         """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
 
-        They are "fitted", "regions", "partition", "pairs", "distances", "confusion" and "roc".
+        They are "fitted", "regions", "partition", "pairs", "distances", "confusion", "roc" and
+        "precision_recall".
         """
         from discrim.models.regression.plots import INDICATOR_PLOTS
 

@@ -402,5 +402,6 @@ INDICATOR_PLOTS = (
     distances,
     evaluation.confusion,
     evaluation.roc,
+    evaluation.precision_recall,
 )
 FDA_PLOTS = (spaces.scores, *WITH_POSTERIORS, spaces.territory)

@@ -1,16 +1,15 @@
 """Performance of a fit on labelled rows: measures over all classes, by class and by pair of classes.
 
-`Assessment` is the result of `ClassifierResults.assess`. The functions at the end are the sections of its
-summary.
+`Assessment` is the result of `ClassifierResults.assess`, and `Threshold` the result of
+`ClassifierResults.threshold`. The functions at the end are the sections of their summaries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 import numpy as np
 import pandas as pd
@@ -36,12 +35,23 @@ from discrim.inference.calibration import (
 )
 from discrim.inference.error_rates import Estimate, confusion_counts
 from discrim.inference.resampling import stratified_fold_ids
-from discrim.inference.roc import Area, PairAreas, pair_areas, roc_area
+from discrim.inference.roc import (
+    Area,
+    ChosenCutOff,
+    CutOffCriterion,
+    CutOffs,
+    PairAreas,
+    average_precision,
+    cut_offs,
+    pair_areas,
+    roc_area,
+)
 from discrim.models.base.available import available_if
 from discrim.models.base.display import SummarizedResults, with_display_formats
 from discrim.models.base.fit import CALIBRATOR_KEY, FittedModel
 from discrim.models.base.labels import make_unique_name
 from discrim.models.base.reading import join_labels
+from discrim.models.base.scores import cost_matrix, require_two_classes
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_classes_note
 from discrim.models.evaluation.assessment import AssessedRows
 from discrim.models.evaluation.calibrated import CALIBRATION_SEED, MAX_CALIBRATION_FOLDS, fitted_calibrator
@@ -128,10 +138,11 @@ class Assessment(SummarizedResults):
         The measures are accuracy, balanced accuracy, kappa and, for at most 256 classes, AUC: the area under
         the ROC curve of the second of two classes, or the mean area over all pairs of classes. Models with
         posteriors also have the log loss, the Brier score and the calibration slope, and for two classes the
-        calibration intercept, unless the prior is specified. The intervals of log loss and Brier score are
-        log-normal. Their upper limits allow for errors even if no evaluated row is misclassified, and assume
-        that the error probability does not increase with the certainty of the rule. A value that is not
-        available is NaN, such as the calibration slope if posteriors separate the classes or some are zero.
+        calibration intercept, unless the prior is specified. With `costs`, "expected cost" is the mean cost
+        of a row. The intervals of log loss, Brier score and cost are log-normal. Their upper limits allow for
+        errors even if no evaluated row is misclassified, and for the losses assume that the error probability
+        does not increase with the certainty of the rule. A value that is not available is NaN, such as the
+        calibration slope if posteriors separate the classes or some are zero.
         """
         prior = self._rows.prior
         level = self._level
@@ -140,6 +151,8 @@ class Assessment(SummarizedResults):
             "balanced accuracy": measures.balanced_accuracy(self._counts, level),
             "kappa": measures.kappa(self._counts, prior, level),
         }
+        if self._rows.decision.costs is not None:
+            estimates["expected cost"] = _expected_cost(self._counts, prior, self._rows.decision.costs, level)
         if len(self.classes) <= MAX_PAIRED_CLASSES:
             estimates["AUC"] = _area_estimate(self._figures.apply(attrgetter("areas")).mean)
         if self._rows.has_posteriors:
@@ -186,6 +199,64 @@ class Assessment(SummarizedResults):
             for (i, j), area in zip(areas.pairs, areas.areas, strict=True)
         }
         return self._indexed_table(areas_by_pair, ["a", "b"], ["auc", "se", "low", "high"])
+
+    @property
+    @with_display_formats(every="share")
+    def average_precision(self) -> pd.DataFrame:
+        """Average precision of each class against the rest, the area under `plot("precision_recall")`.
+
+        Columns estimate, se, low, high and share: the share of the class among the rows, which random scores
+        have on average. Rows are weighted equally, or by their weights, and not by a prior. The interval is
+        normal on the logit scale with a binomial variance.
+        """
+        areas = self._figures.apply(attrgetter("average_precisions"))
+        table = pd.DataFrame(map(_area_estimate, areas), index=self.classes.rename("class"))
+        return table.assign(share=self._counts.sum(axis=1) / self._counts.sum())
+
+    @available_if(lambda self: require_two_classes(self._fit, "thresholds()"))
+    @with_display_formats(every="share", log_odds="general")
+    def thresholds(self, costs: Any = None) -> pd.DataFrame:
+        """What every cut-off on the posterior of the second of two classes achieves on the evaluated rows.
+
+        Parameters
+        ----------
+        costs : DataFrame or (2, 2) array, optional
+            Cost of assigning an observation of one class (row) to the other (column), for the column `cost`;
+            by default the costs of the assessment, if any.
+
+        Returns
+        -------
+        DataFrame
+            By decreasing `threshold`, the smallest posterior at which the second class is predicted, from 1
+            (for no row) to 0 (for all): `log_odds` of the threshold, `sensitivity`, `specificity`, positive
+            and negative predictive value `ppv` and `npv`, `youden`, the index sensitivity + specificity - 1,
+            and with costs `cost`, the expected cost. Thresholds are midpoints between adjacent posteriors.
+            Predictive values and costs are weighted by the prior of the assessment. The best row of the table
+            is optimistic; see `fit.threshold()`.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> fit = discrim.lda("diagnosis ~ radius_mean + texture_mean", "breast_cancer")
+        >>> table = fit.assess("loo").thresholds().reset_index()
+        >>> table.loc[table["youden"].idxmax(), ["threshold", "sensitivity", "specificity"]].round(3).tolist()
+        [0.282, 0.863, 0.91]
+        """
+        decision = self._rows.decision
+        cost_values = decision.costs if costs is None else cost_matrix(costs, self.classes)
+        table = self._figures.apply(attrgetter("cut_offs"))
+        ppv, npv = table.predictive_values(self._rows.prior)
+        columns = {
+            "log_odds": table.log_odds,
+            "sensitivity": table.sensitivity,
+            "specificity": table.specificity,
+            "ppv": ppv,
+            "npv": npv,
+            "youden": table.sensitivity + table.specificity - 1,
+        }
+        if cost_values is not None:
+            columns["cost"] = table.expected_cost(cost_values, self._rows.prior)
+        return pd.DataFrame(columns, index=pd.Index(_posterior_of_log_odds(table.log_odds), name="threshold"))
 
     @property
     @with_display_formats(every="share")
@@ -312,9 +383,10 @@ class Assessment(SummarizedResults):
 
     def plot(
         self,
-        kind: Literal["confusion", "roc", "calibration"] | None = None,
+        kind: Literal["confusion", "roc", "precision_recall", "calibration"] | None = None,
         ax: Axes | None = None,
         *,
+        threshold: float | SupportsFloat | None = None,
         classes: Sequence[Any] | None = None,
         colors: Any = None,
         title: str | None = None,
@@ -324,21 +396,25 @@ class Assessment(SummarizedResults):
 
         Parameters
         ----------
-        kind : {"confusion", "roc", "calibration"}, optional
+        kind : {"confusion", "roc", "precision_recall", "calibration"}, optional
             "confusion", the default, draws actual by predicted classes. "roc" draws ROC curves, and
             "calibration" predicted probabilities against observed shares; both have bands at the level of the
-            assessment if the classes are at most three, or named.
+            assessment if the classes are at most three, or named. "precision_recall" draws precision by
+            recall, with the average precision.
         ax : Axes, optional
             Axes of matplotlib to draw on; by default a new figure.
+        threshold : float or result of `fit.threshold()`, optional
+            For "roc" and "precision_recall" of two classes: a posterior of the second class whose point on
+            the curve is marked; by default the threshold of the assessment, if any.
         classes : label or labels, optional
-            Classes whose curves "roc" and "calibration" draw, with bands; by default all.
+            Classes whose curves "roc", "precision_recall" and "calibration" draw; by default all.
         colors : mapping, sequence, str or Colormap, optional
             Colours by class, in the order of the classes, or a colormap of matplotlib or its name.
         title : str, optional
             Title that replaces the default title; "" for none.
         label : str, optional
-            Name of the curves of "roc" in the legend, for axes with curves of several fits. By default curves
-            of several fits on the same axes have the names of their models.
+            Name of the curves of "roc" and "precision_recall" in the legend, for axes with curves of several
+            fits. By default curves of several fits on the same axes have the names of their models.
 
         Returns
         -------
@@ -348,8 +424,9 @@ class Assessment(SummarizedResults):
         from discrim.models.plots.plottable import PlotOptions, check_classes_option
 
         options = PlotOptions(
-            ax, classes=check_classes_option(classes), colors=colors, title=title, label=label
-        )
+            ax, classes=check_classes_option(classes), colors=colors, title=title, label=label,
+            threshold=threshold,
+        )  # fmt: skip
         from discrim.models.plots.evaluation import ASSESSMENT_PLOTS
 
         return draw_plot((self,), ASSESSMENT_PLOTS, kind, options)
@@ -415,6 +492,21 @@ class _Figures:
             roc_area(rows.scores[:, k], rows.codes == k, rows.weights, self.level)
             for k in range(rows.scores.shape[1])
         ]
+
+    @cached_property
+    def average_precisions(self) -> list[Area]:
+        """Average precision of each class against the rest, a list of K `Area`."""
+        rows = self.rows
+        return [
+            average_precision(rows.scores[:, k], rows.codes == k, rows.weights, self.level)
+            for k in range(rows.scores.shape[1])
+        ]
+
+    @cached_property
+    def cut_offs(self) -> CutOffs:
+        """Counts of the rows of two classes at or above each cut-off."""
+        rows = self.rows
+        return cut_offs(rows.scores[:, 1], rows.codes == 1, rows.weights)
 
     @cached_property
     def losses(self) -> dict[str, Estimate]:
@@ -568,10 +660,7 @@ def _detach_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:
     counts = confusion_counts(
         rows.codes, rows.predicted, rows.scores.shape[1], rows.weights if rows.has_weights else None
     )
-    without_arrays = replace(
-        rows, codes=rows.codes[:0], predicted=rows.codes[:0], scores=rows.scores[:0], weights=rows.weights[:0]
-    )
-    return without_arrays, counts, float(rows.weights.sum())
+    return rows.without_arrays(), counts, float(rows.weights.sum())
 
 
 def _calibration_bins_by_class(figures: _Figures) -> dict[int, Any]:
@@ -588,9 +677,228 @@ def _calibration_bins_by_class(figures: _Figures) -> dict[int, Any]:
     }
 
 
+def _posterior_of_log_odds(log_odds: Floats) -> Floats:
+    """Return the posteriors 1/(1 + exp(-log odds)), an array of the same shape."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / (1 + np.exp(-log_odds)))
+
+
+def _expected_cost(counts: Floats, prior: Floats | None, costs: Floats, level: float) -> Estimate:
+    """Return the mean cost of a row with its interval.
+
+    Parameters
+    ----------
+    counts : (K, K) float
+        Actual by predicted classes.
+    prior : (K,) float or None
+        Prior that weights the classes; None for the proportions of the rows.
+    costs : (K, K) float
+        Costs, actual by predicted class.
+    level : float
+        Confidence level.
+    """
+    rate_prior = np.ones(len(counts)) if prior is None else prior
+    rates = measures.error_rate_from_counts(counts, rate_prior, costs, level, sampled=prior is None)
+    return Estimate(rates.estimate, rates.se, rates.low, rates.high)
+
+
 def _area_estimate(area: Area) -> Estimate:
     """Convert an area under a ROC curve to an `Estimate`."""
     return Estimate(area.auc, area.se, area.low, area.high)
+
+
+class Threshold(SummarizedResults):
+    """A cut-off on the posterior of the second of two classes, and what it achieves.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    rows : AssessedRows
+        How the observations were predicted, without their arrays.
+    criterion : CutOffCriterion
+        The criterion by which the cut-off was chosen.
+    chosen : ChosenCutOff
+    level : float
+        Level of intervals.
+
+    Attributes
+    ----------
+    classes : (2,) Index
+        Class labels.
+    threshold : float
+        Smallest posterior of the second class at which it is predicted; also `float(...)` of the object.
+    log_odds : float
+        Log odds of this posterior, which `predict(threshold=)` uses.
+    nobs : int or float
+        Number of observations, or the sum of their weights.
+    """
+
+    def __init__(
+        self,
+        fit: FittedModel[Any],
+        rows: AssessedRows,
+        criterion: CutOffCriterion,
+        chosen: ChosenCutOff,
+        level: float,
+    ) -> None:
+        self._formula, self._title, self._rows = fit.formula, fit.title_in_sentence, rows
+        self._criterion, self._chosen, self._level = criterion, chosen, level
+        self.classes = fit.classes
+        self.log_odds = chosen.log_odds
+        self.threshold = float(_posterior_of_log_odds(np.array(chosen.log_odds)))
+        total = float(chosen.counts.sum())
+        self.nobs = total if rows.has_weights else round(total)
+
+    def __float__(self) -> float:
+        return self.threshold
+
+    @property
+    @with_display_formats(every="share")
+    def measures(self) -> pd.DataFrame:
+        """What the choice of a cut-off achieves on other observations, estimated by nested folds.
+
+        Indexed by measure: "sensitivity", "specificity", "positive predictive value", "negative predictive
+        value" and, for a choice by costs, "expected cost"; columns estimate, se, low and high. A cut-off is
+        chosen without each fold and applied to the fold. Intervals are exact binomial ones (Clopper-Pearson);
+        for predictive values under a prior they are normal on the logit scale, and for costs log-normal. They
+        assume independent observations and do not include the variation of the cut-off.
+        """
+        return self._measures_of(self._chosen.nested_counts)
+
+    @property
+    @with_display_formats(every="share")
+    def apparent(self) -> pd.DataFrame:
+        """What the cut-off achieves on the observations that chose it, in the form of `measures`.
+
+        The estimates are optimistic, and the intervals are not valid for other observations.
+        """
+        return self._measures_of(self._chosen.counts)
+
+    @property
+    def by_fold(self) -> pd.Series:
+        """Cut-offs that were chosen without each fold, posteriors of the second class, by fold."""
+        values = _posterior_of_log_odds(self._chosen.fold_log_odds)
+        return pd.Series(values, pd.RangeIndex(1, len(values) + 1, name="fold"), name="threshold")
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The unrounded tables of the summary: "header", "nested" and "apparent"."""
+        return self.summary().tables
+
+    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+        """The cut-off and what it achieves as a summary, which prints as text.
+
+        Parameters
+        ----------
+        sections : sequence of str, optional
+            Keys of the sections wanted, in order: "header", "nested" and "apparent"; by default all.
+
+        Returns
+        -------
+        Summary
+            Its `tables` have the unrounded numbers.
+        """
+        summary: Summary = summary_of(self, sections)
+        return summary
+
+    def _measures_of(self, counts: Floats) -> pd.DataFrame:
+        """Return the table of measures, with intervals, of counts (2, 2) of actual by assigned classes."""
+        values = measures.class_measures(counts, self._rows.prior, self._level)[1]
+        estimates = dict(zip(measures.MEASURES, values, strict=True))
+        if self._criterion.costs is not None:
+            estimates["expected cost"] = _expected_cost(
+                counts, self._rows.prior, self._criterion.costs, self._level
+            )
+        table = pd.DataFrame.from_dict(estimates, orient="index", columns=ESTIMATE_COLUMNS)
+        return table.rename_axis("measure")
+
+
+def threshold_summary(threshold: Threshold, sections: Sequence[str] | None = None) -> Summary:
+    """Return the summary of a threshold; `sections` are "header", "nested" and "apparent", by default all."""
+    return summarize(
+        f"Threshold: {threshold._title}",
+        {
+            "header": lambda: _threshold_header(threshold),
+            "nested": lambda: _measures_section(
+                threshold,
+                "On other observations (nested folds)",
+                threshold.measures,
+                ".measures",
+                "A cut-off is chosen without each fold and applied to the fold. Intervals assume independent "
+                "observations and are exact (Clopper-Pearson)"
+                + (
+                    ""
+                    if threshold._rows.prior is None
+                    else ", of predictive values normal on the logit scale"
+                )
+                + ".",
+            ),
+            "apparent": lambda: _measures_section(
+                threshold,
+                "On the observations that chose the cut-off",
+                threshold.apparent,
+                ".apparent",
+                "These estimates are optimistic.",
+            ),
+        },
+        sections,
+    )
+
+
+def _threshold_header(threshold: Threshold) -> Pairs:
+    """Return the first section of a summary: the cut-off, its criterion and its range over the folds."""
+    criterion = threshold._criterion
+    first, second = (format_value(label) for label in threshold.classes)
+    texts = {
+        "sensitivity": f"largest specificity with a sensitivity of at least {criterion.target:g}",
+        "specificity": f"largest sensitivity with a specificity of at least {criterion.target:g}",
+        "youden": "largest sensitivity + specificity",
+        "costs": "smallest expected cost",
+    }
+    by_fold = threshold.by_fold
+    items = [
+        HeaderItem("Posterior", threshold.threshold, f"{threshold.threshold:.4g}"),
+        HeaderItem("Log odds", threshold.log_odds, f"{threshold.log_odds:.4g}"),
+        HeaderItem(
+            "Sum of weights" if threshold._rows.has_weights else "Observations",
+            threshold.nobs,
+            f"{threshold.nobs:.10g}",
+        ),
+        HeaderItem("Folds", len(by_fold)),
+    ]
+    prior = threshold._rows.prior
+    notes = [
+        f"{second} is predicted if its posterior is at least the cut-off, else {first}.",
+        f"Chosen for the {texts[criterion.measure]}, by {threshold._rows.method_description}.",
+        f"Cut-offs chosen without each fold: {by_fold.min():.4g} to {by_fold.max():.4g}.",
+    ]
+    if prior is not None:
+        notes.append(f"Figures are weighted by this prior: {first} {prior[0]:.4g}, {second} {prior[1]:.4g}.")
+    return Pairs(threshold._formula, items, " ".join(notes))
+
+
+def _measures_section(
+    threshold: Threshold, title: str, table: pd.DataFrame, source: str, note: str
+) -> Section:
+    """Return a section of the measures of a threshold.
+
+    Parameters
+    ----------
+    threshold : Threshold
+        Its level determines the headings.
+    title, source, note : str
+        Texts of the `Section`.
+    table : DataFrame
+        `measures` or `apparent` of the threshold.
+    """
+    return Section(
+        title,
+        table.rename_axis(None),
+        dict.fromkeys(table.columns, "share"),
+        headings=_interval_headings(threshold),
+        note=note,
+        source=source,
+    )
 
 
 MAX_CLASSES_WITH_INTERVALS = 6
@@ -652,6 +960,11 @@ def _header_section(assessment: Assessment) -> Pairs:
         notes.append("Figures are weighted by the prior: see .prior.")
     if len(assessment.classes) == 2:
         notes.append(f"The positive class is {format_value(assessment.classes[1])}.")
+    if rows.decision.cut_off is not None:
+        threshold = float(_posterior_of_log_odds(np.array(rows.decision.cut_off)))
+        notes.append(f"It is predicted if its posterior is at least {threshold:.4g}.")
+    elif rows.decision.costs is not None:
+        notes.append("Predicted classes minimize the expected cost.")
     if assessment.absent:
         is_single = len(assessment.absent) == 1
         notes.append(
@@ -665,7 +978,7 @@ def _header_section(assessment: Assessment) -> Pairs:
     return Pairs(assessment._fit.formula, items, " ".join(filter(None, notes)))
 
 
-def _interval_headings(assessment: Assessment) -> dict[str, str]:
+def _interval_headings(assessment: Assessment | Threshold) -> dict[str, str]:
     """Return the headings of the columns se, low and high: "std err" and, for example, "[0.025", "0.975]"."""
     tail = (1 - assessment._level) / 2
     return {"se": "std err", "low": f"[{tail:.4g}", "high": f"{1 - tail:.4g}]"}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,13 @@ from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.labels import make_unique_name, value_or_nan
 from discrim.models.base.reading import Data, Prior, check_word, format_argument, is_number, prior_vector
 from discrim.models.base.refits import argument_defaults
-from discrim.models.base.scores import Decision, cost_matrix, posterior_frame
+from discrim.models.base.scores import (
+    Decision,
+    cost_matrix,
+    posterior_frame,
+    read_cut_off,
+    require_two_classes,
+)
 from discrim.models.evaluation import assessment
 from discrim.models.evaluation.assessment import EvaluationOptions, error_rates, is_slow_to_evaluate
 from discrim.models.evaluation.validation import left_out_scores
@@ -42,7 +48,7 @@ from discrim.report.grid import HeaderItem
 if TYPE_CHECKING:
     from os import PathLike
 
-    from discrim.models.results.assessed import Assessment
+    from discrim.models.results.assessed import Assessment, Threshold
     from discrim.report.grid import Pairs
     from discrim.report.tables import SectionFunctions, Summary
 
@@ -332,6 +338,8 @@ class EvaluationMethods(FittedResults):
         bins: int = 10,
         folds: int = 10,
         seed: int | None = None,
+        costs: Any = None,
+        threshold: float | SupportsFloat | None = None,
         weights: Any = None,
         unseen: Unseen | None = None,
         missing: Missing | None = None,
@@ -360,6 +368,11 @@ class EvaluationMethods(FittedResults):
             Number of folds of "cv".
         seed : int, optional
             Seed of the random assignment of rows to folds.
+        costs : DataFrame or (K, K) array, optional
+            Cost of assigning an observation of one class (row) to another (column). Predicted classes then
+            minimize the expected cost, unless `threshold` is passed, and `overall` has the expected cost.
+        threshold : float or result of `fit.threshold()`, optional
+            Posterior at or above which the second of two classes is predicted.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
         unseen : {"raise", "missing"}, optional
@@ -373,9 +386,10 @@ class EvaluationMethods(FittedResults):
         -------
         Assessment
             It has `.overall`, `.by_class`, `.pairs`, `.brier`, `.confusion`, `.calibration`,
-            `.classification()` with the misclassified observations, and a `.plot()` of ROC curves,
-            calibration and confusion. Rows without a class or a prediction are left out and counted.
-            Intervals are for this rule, on independent observations from the same distribution.
+            `.average_precision`, for two classes `.thresholds()`, `.classification()` with the misclassified
+            observations, and a `.plot()` of ROC and precision-recall curves, calibration and confusion. Rows
+            without a class or a prediction are left out and counted. Intervals are for this rule, on
+            independent observations from the same distribution.
             If a few rows account for nearly all of the log loss or of Brier's score, for example with well
             separated classes, the coverage of their intervals is below the level; see the page on error
             rates.
@@ -410,6 +424,131 @@ class EvaluationMethods(FittedResults):
         data, method = assessment.split_table_and_method(data, method)
         prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
         options = assessment.EvaluationOptions(
+            cost_matrix(costs, self.classes),
+            level=level,
+            folds=folds,
+            seed=seed_or_random(seed),
+            refit_prior=refit_prior,
+            missing_policy=MissingPolicy(unseen, missing),
+            prior=prior_values,
+            weights=weights,
+            cut_off=read_cut_off(self._fit, threshold),
+        )
+        assessed_rows = assess_rows(self._fit, data, method, options)
+        classify = partial(classification, self._fit, data, options=options)
+        return Assessment(self._fit, assessed_rows, classify, level, bins)
+
+    @available_if(lambda self: require_two_classes(self._fit, "threshold()"))
+    def threshold(
+        self,
+        data: Data | None = None,
+        *,
+        sensitivity: float | None = None,
+        specificity: float | None = None,
+        costs: Any = None,
+        youden: bool = False,
+        method: Literal["loo", "cv"] | None = None,
+        prior: Prior = None,
+        level: float = 0.95,
+        folds: int = 10,
+        seed: int | None = None,
+        weights: Any = None,
+        unseen: Unseen | None = None,
+        missing: Missing | None = None,
+        refit_prior: bool | None = None,
+    ) -> Threshold:
+        """Choose the cut-off on the posterior of the second of two classes, for `predict(threshold=)`.
+
+        One of `sensitivity`, `specificity`, `costs` and `youden` is the criterion.
+
+        Parameters
+        ----------
+        data : table, optional
+            New observations with their response, which choose the cut-off. By default the data of the fit,
+            whose observations are predicted by rules fitted without them.
+        sensitivity : float, optional
+            Smallest proportion of the second class that is to be found; the specificity is maximized.
+        specificity : float, optional
+            Smallest proportion of the first class that is not to be assigned to the second; the sensitivity
+            is maximized.
+        costs : DataFrame or (2, 2) array, optional
+            Cost of assigning an observation of one class (row) to the other (column); the expected cost is
+            minimized. If posteriors are correct, `predict(costs=)`, which needs no cut-off, minimizes it too.
+        youden : bool
+            Whether to maximize Youden's index, sensitivity + specificity - 1.
+        method : {"loo", "cv"}, optional
+            How the rows of the fit are predicted: by rules fitted without each row ("loo"), the default if
+            the model supports it, or without each fold ("cv").
+        prior : optional
+            Shares of the classes by which predictive values and expected costs are weighted, in any form that
+            a verb accepts. By default they are the prior that was passed to the verb; without one, all rows
+            count equally.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+        folds : int
+            Number of folds without which a cut-off is chosen again, to evaluate the choice; with "cv" the
+            rules are fitted without the same folds.
+        seed : int, optional
+            Seed of the random assignment of rows to folds.
+        weights : column name or vector, optional
+            Frequencies of the rows of `data`.
+        unseen : {"raise", "missing"}, optional
+            Whether an unseen level is an error or a missing value; see the page on shared arguments.
+        missing : {"drop", "integrate"}, optional
+            Whether observations with a missing value are predicted; see the page on shared arguments.
+        refit_prior : bool, optional
+            Whether class proportions are estimated again in each fold; see the page on shared arguments.
+
+        Returns
+        -------
+        Threshold
+            `threshold`, the smallest posterior of the second class at which it is predicted; `measures`, the
+            sensitivity, specificity and predictive values with their intervals by nested folds; and
+            `apparent`, the same on the observations that chose the cut-off.
+
+        Raises
+        ------
+        DataError
+            No criterion or several are passed; the target is reached only by assigning all observations to
+            one class; or a class has too few observations.
+        NotSupportedError
+            The fit has more than two classes, or no posteriors; or it lacks rows: pass `data`.
+
+        Notes
+        -----
+        Candidates are the midpoints of adjacent posteriors. Their sensitivity on the observations that chose
+        one of them is optimistic. For `measures` the observations are divided into folds; the cut-off for a
+        fold is chosen from the left-out posteriors of the other folds. The posteriors themselves are computed
+        once: the rules that predict the other folds were fitted with observations of the fold.
+
+        Examples
+        --------
+        >>> import discrim
+        >>> fit = discrim.lda("diagnosis ~ radius_mean + texture_mean", "breast_cancer")
+        >>> cut_off = fit.threshold(sensitivity=0.95, seed=1)
+        >>> round(cut_off.threshold, 3)
+        0.116
+        >>> cut_off.measures[["estimate", "low", "high"]].round(3)
+                                   estimate    low   high
+        measure
+        sensitivity                   0.953  0.915  0.977
+        specificity                   0.762  0.714  0.805
+        positive predictive value     0.704  0.647  0.756
+        negative predictive value     0.965  0.936  0.983
+        >>> fit.predict(threshold=cut_off).value_counts().to_dict()
+        {'malignant': 285, 'benign': 284}
+        """
+        from discrim.inference.resampling import seed_or_random
+        from discrim.models.evaluation.tuning import choose_threshold, read_criterion
+        from discrim.models.evaluation.validation import assign_folds
+        from discrim.models.results.assessed import Threshold
+
+        if data is None:
+            self._fit.require_rows("threshold()", "pass data=")
+        criterion = read_criterion(self.classes, sensitivity, specificity, costs, youden)
+        check_word("method", method, ("loo", "cv"), optional=True)
+        prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
+        options = assessment.EvaluationOptions(
             level=level,
             folds=folds,
             seed=seed_or_random(seed),
@@ -418,9 +557,12 @@ class EvaluationMethods(FittedResults):
             prior=prior_values,
             weights=weights,
         )
-        assessed_rows = assess_rows(self._fit, data, method, options)
-        classify = partial(classification, self._fit, data, options=options)
-        return Assessment(self._fit, assessed_rows, classify, level, bins)
+        rows = assessment.assess_rows(self._fit, data, method, options)
+        fold_ids = None
+        if data is None:
+            fold_ids = assign_folds(self._fit.fit_before_selection(), folds, options.seed)
+        chosen, evaluated = choose_threshold(rows, criterion, fold_ids, options, self.classes)
+        return Threshold(self._fit, evaluated, criterion, chosen, level)
 
 
 ProbabilityMethod = Literal["plugin", "predictive", "debiased", "calibrated"]
@@ -527,6 +669,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         *,
         costs: Any = None,
         reject: float | None = None,
+        threshold: float | SupportsFloat | None = None,
         outlier: float | None = None,
         typicality: Typicality = "exact",
         unseen: Unseen | None = None,
@@ -547,6 +690,9 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         reject : float, optional
             Cost of leaving an observation without a class. If its smallest expected cost (without `costs`,
             one minus its largest posterior) is larger, its label is "rejected".
+        threshold : float or result of `fit.threshold()`, optional
+            Posterior at or above which the second of two classes is predicted, instead of the class with the
+            larger posterior; it cannot be combined with `costs` and `reject`.
         outlier : float, optional
             An observation whose typicality is below this number in every class gets the label "unknown"; see
             `typicality`. Observations of the fit are treated like new ones. The typicality of a row with a
@@ -617,7 +763,13 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         missing_policy = MissingPolicy(unseen, missing)
         if costs is not None or reject is not None:
             self._fit.require_posteriors("costs= and reject=")
-        decision = Decision(cost_matrix(costs, self.classes), reject)
+        cut_off = read_cut_off(self._fit, threshold)
+        if cut_off is not None and (costs is not None or reject is not None):
+            raise DataError(
+                "threshold= cannot be combined with costs= and reject=, which follow from the posteriors.",
+                hint="Leave out threshold=, or choose it by the costs: fit.threshold(costs=...).",
+            )
+        decision = Decision(cost_matrix(costs, self.classes), reject, cut_off)
         check_word("typicality", typicality, Typicality)
         compute_typicality = None
         if outlier is not None:

@@ -1,6 +1,7 @@
-"""Plots that evaluate a rule: confusion matrices, ROC curves, calibration, posteriors, folds, permutations.
+"""Plots that evaluate a rule: confusion matrices, ROC and precision-recall curves, calibration, folds.
 
-Also plots of selection: steps, candidates, and errors by number of observations.
+Also plots of posteriors, of permutations and of selection: steps, candidates, and errors by number of
+observations.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -203,7 +204,7 @@ BAND_OPACITY = 0.14
 
 @dataclass(frozen=True, eq=False)
 class CurveSource:
-    """The fit and the observations of the ROC curves that one call draws.
+    """The fit and the observations of the curves that one call draws.
 
     Attributes
     ----------
@@ -226,9 +227,67 @@ class CurveSource:
     label: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CurveKind:
+    """Axes and legend of one of the kinds of curves that `draw_curves` draws.
+
+    Attributes
+    ----------
+    curves : str
+        Name of the curves in the title of axes with curves of several fits.
+    x, y : str
+        Columns of the points.
+    x_label, y_label : str
+        Labels of the axes.
+    area : str
+        Name of the area under a curve, for the heading of the legend.
+    is_stepped : bool
+        Whether a point applies to all x from the point before it, so that the curve is a step function.
+    legend_location : str
+        Corner that useful curves leave free.
+    """
+
+    curves: str
+    x: str
+    y: str
+    x_label: str
+    y_label: str
+    area: str
+    is_stepped: bool
+    legend_location: Literal["lower left", "lower right"]
+
+
+ROC = CurveKind(
+    "ROC curves", "false_positive", "true_positive", "False positive rate", "True positive rate",
+    "Area under the curve", is_stepped=False, legend_location="lower right",
+)  # fmt: skip
+PRECISION_RECALL = CurveKind(
+    "Precision-recall curves", "recall", "precision", "Recall",
+    "Precision", "Average precision", is_stepped=True,
+    legend_location="lower left",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveMark:
+    """A cut-off that is marked on a curve.
+
+    Attributes
+    ----------
+    x, y : float
+        Position of the mark.
+    label : str
+        Label in the legend.
+    """
+
+    x: float
+    y: float
+    label: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _DrawnCurve:
-    """Source, name of the class and formatted area (AUC) of a ROC curve, for its label in the legend."""
+    """Source, name of the class and formatted area of a curve, for its label in the legend."""
 
     source: CurveSource
     class_label: str
@@ -239,7 +298,8 @@ _DRAWN_CURVES: WeakKeyDictionary[Line2D, _DrawnCurve] = WeakKeyDictionary()
 """Curves in the legends of the axes that exist, so that later calls on the same axes can rename them."""
 
 
-def draw_roc(
+def draw_curves(
+    kind: CurveKind,
     curves: dict[Any, pd.DataFrame],
     areas: pd.DataFrame,
     source: CurveSource,
@@ -249,8 +309,9 @@ def draw_roc(
     *,
     class_positions: Sequence[int],
     bands: bool = False,
+    marks: dict[Any, CurveMark] | None = None,
 ) -> Axes:
-    """Draw ROC curves by class, with the areas under them in the legend and optionally confidence bands.
+    """Draw ROC or precision-recall curves by class, with areas in the legend and for ROC confidence bands.
 
     Axes that contain curves of other fits keep them: curves of one class then differ in colour and line
     style, and the labels in the legend are made unique. If there are more than 12 classes, the classes
@@ -258,13 +319,16 @@ def draw_roc(
 
     Parameters
     ----------
+    kind : CurveKind
+        `ROC` or `PRECISION_RECALL`.
     curves : dict of label to DataFrame
-        Points from (0, 0) to (1, 1) of the curve of each class against all others: columns false_positive and
-        true_positive with their limits false_low, false_high, true_low and true_high. A class without a
-        curve is only in the legend.
+        Points of the curve of each class against all others. For `ROC` they are from (0, 0) to (1, 1), with
+        the columns false_positive and true_positive and their limits false_low, false_high, true_low and
+        true_high; for `PRECISION_RECALL` the columns are recall, which increases, and precision. A class
+        without a curve is only in the legend.
     areas : DataFrame (K, 3)
         Columns auc, low and high (limits) by class; missing if a class, or its complement, is without
-        observations.
+        observations. For `PRECISION_RECALL` a column share has the share of the class.
     source : CurveSource
         The fit and the observations, for labels and title.
     ax : Axes, optional
@@ -277,6 +341,8 @@ def draw_roc(
         Position of each of the K classes among all classes of the fit, which determines its colour.
     bands : bool
         Draw bands for more than `MAX_BANDS` classes too; always only for classes that are named.
+    marks : dict of label to CurveMark, optional
+        Cut-off that is marked on the curve of a class.
 
     Returns
     -------
@@ -284,8 +350,12 @@ def draw_roc(
     """
     axes, _ = style.new_axes(ax, size=style.scaled_inches(5.8, 5.4))
     n_earlier = len({curve.source for _, curve in _drawn_curves(axes)})
-    if not n_earlier:
-        axes.plot([0, 1], [0, 1], color=style.faint_ink(0.6), linewidth=0.8, zorder=1)
+    reference: dict[str, Any] = {"color": style.faint_ink(0.6), "linewidth": 0.8, "zorder": 1}
+    if kind is ROC and not n_earlier:
+        axes.plot([0, 1], [0, 1], **reference)
+    elif kind is PRECISION_RECALL and len(areas) == 1 and not n_earlier:
+        share = float(areas["share"].iloc[0])
+        axes.plot([0, 1], [share, share], label=f"random scores  {share:.3f}", **reference)
     # If fits have a single curve each, these differ in colour; otherwise they have the classes' colours.
     colour_shift = n_earlier if len(areas) == 1 else 0
     order = np.argsort(areas["auc"].to_numpy(), kind="stable")
@@ -301,31 +371,32 @@ def draw_roc(
                 "linestyle": signs.line(k + n_earlier),
             }
             line_style["linewidth"] = 1.6
-        rates = (
-            np.empty((2, 0))
-            if points is None
-            else style.to_floats(points[["false_positive", "true_positive"]]).T
-        )
+        rates = np.empty((2, 0)) if points is None else style.to_floats(points[[kind.x, kind.y]]).T
+        if kind.is_stepped:
+            line_style["drawstyle"] = "steps-pre"
+            rates = np.column_stack([[0.0, rates[1, 0]], rates]) if rates.size else rates
         (line,) = axes.plot(*rates, **line_style)
         if k in named_classes:
             _DRAWN_CURVES[line] = _DrawnCurve(
                 source, style.shown_name(label, 24), _format_area(areas.iloc[k])
             )
-            if points is not None and (bands or len(areas) <= MAX_BANDS):
+            if kind is ROC and points is not None and (bands or len(areas) <= MAX_BANDS):
                 _add_band(axes, points, line_style["color"])
+            if marks and label in marks:
+                marker = signs.marker(class_positions[k] + colour_shift)
+                _draw_mark(axes, marks[label], marker, line_style["color"])
     axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
     # Equal units would make small given axes even narrower.
     is_large = axes.get_window_extent().height >= MIN_SQUARE_HEIGHT * axes.figure.dpi
     axes.set_aspect("equal" if ax is None or is_large else "auto")
-    axes.set(xlabel="False positive rate", ylabel="True positive rate")
-    heading = f"Area under the curve ({100 * level:g} %)"
+    axes.set(xlabel=kind.x_label, ylabel=kind.y_label)
+    heading = f"{kind.area} ({100 * level:g} %)"
     if not names_all:
         heading += f",\nthe {len(named_classes)} smallest of {len(areas)}"
-    title = _name_curves(axes)
-    # The corner below the diagonal, which useful curves leave free.
+    title = _name_curves(axes, kind)
     font_size = "small" if len(named_classes) > 4 or ax is not None else None
     legend = axes.legend(
-        loc="lower right", title=heading, fontsize=font_size, title_fontsize=font_size, framealpha=0.8
+        loc=kind.legend_location, title=heading, fontsize=font_size, title_fontsize=font_size, framealpha=0.8
     )
     # The legend is within the axes. If it were in the layout, a high one would leave no room for the axes.
     legend.set_in_layout(False)
@@ -333,13 +404,30 @@ def draw_roc(
     return axes
 
 
+def _draw_mark(axes: Axes, mark: CurveMark, marker: Any, colour: Any) -> None:
+    """Draw a cut-off on a curve, with its label in the legend.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    mark : CurveMark
+    marker, colour
+        Marker and colour of the class.
+    """
+    axes.plot(
+        mark.x, mark.y, label=mark.label, zorder=4, marker=marker, linestyle="none", color=colour,
+        markeredgecolor=style.paper(), markersize=8,
+    )  # fmt: skip
+
+
 def _drawn_curves(axes: Axes) -> list[tuple[Line2D, _DrawnCurve]]:
-    """Return the ROC curves of axes that are named in the legend, in the order of drawing."""
+    """Return the curves of axes that are named in the legend, in the order of drawing."""
     return [(line, _DRAWN_CURVES[line]) for line in axes.lines if line in _DRAWN_CURVES]
 
 
-def _name_curves(axes: Axes) -> str:
-    """Label all curves of the axes uniquely, and return the title of the axes, which is not set.
+def _name_curves(axes: Axes, kind: CurveKind) -> str:
+    """Label all curves of one kind uniquely, and return the title of the axes, which is not set.
 
     A curve of a single fit without a label is named by its class. Otherwise the name consists of the label of
     the fit or the name of the model, the class unless it is the same for all curves and, with several fits,
@@ -366,7 +454,7 @@ def _name_curves(axes: Axes) -> str:
         line.set_label(f"{name}{number}  {curve.area}")
     titles = list(dict.fromkeys(source.title for source in sources))
     name_parts = [
-        titles[0] if len(titles) == 1 else "ROC curves",
+        titles[0] if len(titles) == 1 else kind.curves,
         *(prediction_methods if len(prediction_methods) == 1 else []),
     ]
     if len(sources) == 1 and sources[0].fixed_choices:
@@ -382,7 +470,7 @@ def _add_band(axes: Axes, points: pd.DataFrame, colour: Any) -> None:
     axes : Axes
         Axes to draw on.
     points : DataFrame
-        Points of the curve with their limits; see `draw_roc`.
+        Points of the curve with their limits; see `draw_curves`.
     colour : colour
         Colour of the band.
     """

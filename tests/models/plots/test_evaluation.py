@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 import discrim
 from discrim.inference.calibration import calibration_bins
-from discrim.report.plots.evaluation import CurveSource, draw_roc
+from discrim.report.plots.evaluation import ROC, CurveSource, draw_curves
 from tests.pictures import assert_looks_like
 
 mpl.use("Agg")
@@ -113,7 +113,7 @@ def test_intervals_of_areas_in_the_legend_contain_the_estimate():
     for gap in 10.0 ** rng.uniform(-7, -1, size=40):
         low, high = 1 - gap * rng.uniform(1, 3), 1 - gap * rng.uniform(0, 1)
         areas = pd.DataFrame({"auc": [1 - gap], "low": [low], "high": [high]}, index=["a"])
-        axes = draw_roc({}, areas, CurveSource("", "lda", ""), class_positions=[0])
+        axes = draw_curves(ROC, {}, areas, CurveSource("", "lda", ""), class_positions=[0])
         shown = axes.get_legend().get_texts()[0].get_text()
         estimate, low, high = map(float, re.findall(r"\d\.\d+", shown))
         assert low <= estimate <= high
