@@ -42,6 +42,7 @@ FIT = "fit"
 INSTANCE_NAMES = {
     "Assessment": "assessment",
     "BayesResults": "law",
+    "Threshold": "cut_off",
     "Boundary": "plane",
     "ChooseResults": "choice",
     "CanonicalResults": "variates",
@@ -73,6 +74,7 @@ RESULT_CLASSES = (
     "models.selection.comparison:Comparison",
     "models.results.canonical:CanonicalResults",
     "models.results.assessed:Assessment",
+    "models.results.assessed:Threshold",
     "models.evaluation.classification:Classification",
     "inference.result:TestResult",
     "report.tables:Summary",
@@ -108,7 +110,7 @@ PURPOSES = {
         "relative_distances", "centroid_distances", "boundary", "distance", "foot", "estimate_prior",
     ),
     "Evaluation": (
-        "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "leave_one_out",
+        "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "threshold", "leave_one_out",
         "classification", "cross_validate", "learning_curve", "risk", "bounds", "robust_distances",
         "leverage", "influence", "dfbetas", "residuals", "masked",
     ),
