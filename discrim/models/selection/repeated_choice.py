@@ -181,6 +181,8 @@ class RepeatedChoice(SummarizedResults):
         bins: int = 10,
         folds: int = 10,
         seed: int | None = None,
+        costs: Any = None,
+        threshold: Any = None,
         weights: Any = None,
         refit_prior: bool | None = None,
     ) -> Assessment:
@@ -203,6 +205,11 @@ class RepeatedChoice(SummarizedResults):
             Number of folds of "cv".
         seed : int, optional
             Seed of the random assignment of rows to folds.
+        costs : DataFrame or (K, K) array, optional
+            Cost of assigning an observation of one class (row) to another (column). Predicted classes then
+            minimize the expected cost, unless `threshold` is passed, and `overall` has the expected cost.
+        threshold : float or result of `fit.threshold()`, optional
+            Posterior at or above which the second of two classes is predicted.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
         refit_prior : bool, optional
@@ -217,8 +224,8 @@ class RepeatedChoice(SummarizedResults):
         if data is None and method is None:
             method = "cv"
         return self._evaluation_methods(method).assess(
-            data, method, prior=prior, level=level, bins=bins, folds=folds, seed=seed, weights=weights,
-            refit_prior=refit_prior,
+            data, method, prior=prior, level=level, bins=bins, folds=folds, seed=seed, costs=costs,
+            threshold=threshold, weights=weights, refit_prior=refit_prior,
         )  # fmt: skip
 
     def cross_validate(

@@ -274,7 +274,11 @@ def test_labels_of_any_dtype_are_assessed():
         (lambda: FIT.error_rates(TEST[:25], prior=[0, 0.5, 0.5]), DataError, "'setosa'"),
         (lambda: FIT.assess("cv", seed="x"), DataError, "seed='x'"),
         (lambda: FIT.error_rates(methods=3), DataError, "methods=3"),
-        (lambda: FIT.assess().plot("regions"), DataError, "'confusion', 'roc', 'precision_recall', 'calibration'"),
+        (
+            lambda: FIT.assess().plot("regions"),
+            DataError,
+            "'confusion', 'roc', 'precision_recall', 'calibration'",
+        ),
     ],
 )
 def test_invalid_assessments_are_refused_with_a_hint(call, error, said):

@@ -150,6 +150,16 @@ def test_an_assessment_by_a_threshold_and_costs():
     assert screened == rate
 
 
+def test_a_choice_of_columns_is_assessed_by_costs_and_a_threshold():
+    chosen = discrim.stepwise("diagnosis ~ .", TUMOURS)
+    options = {"folds": 5, "seed": 1, "costs": COSTS}
+    rate = chosen.error_rates(["cv"], **options).loc["cv", "estimate"]
+    assert chosen.assess("cv", **options).overall.loc["expected cost", "estimate"] == rate
+    cut_off = chosen.fit.threshold(sensitivity=0.95, method="cv", folds=5, seed=1)
+    table = chosen.assess("cv", threshold=cut_off, folds=5, seed=1).by_class.loc["malignant"]
+    assert table["estimate"].iloc[:2].tolist() == cut_off.apparent["estimate"].iloc[:2].tolist()
+
+
 def test_the_table_of_thresholds():
     for prior in (None, [0.9, 0.1]):
         assessment = FIT.assess("loo", prior=prior, costs=COSTS)
