@@ -110,9 +110,9 @@ PURPOSES = {
         "relative_distances", "centroid_distances", "boundary", "distance", "foot", "estimate_prior",
     ),
     "Evaluation": (
-        "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "threshold", "leave_one_out",
-        "classification", "cross_validate", "learning_curve", "risk", "bounds", "robust_distances",
-        "leverage", "influence", "dfbetas", "residuals", "masked",
+        "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "threshold",
+        "leave_one_out", "classification", "cross_validate", "learning_curve", "risk", "bounds",
+        "robust_distances", "leverage", "influence", "dfbetas", "residuals", "masked",
     ),
     "Tests": (
         "wilks", "manova", "tests", "anova", "partial_tests", "ranking", "slopes", "adjusted_means",
