@@ -36,26 +36,35 @@ def _controller(with_scipy: bool) -> Any:
 class _OneThreadLimit:
     """Limit of BLAS to one thread, which can be lifted for a while.
 
-    OpenBLAS ignores a number that another thread of Python sets, so only the thread that set the limit may
-    lift it.
+    OpenBLAS obeys one thread of Python at a time: the first that sets a limit, until it leaves the context of
+    `limiter`. Only this thread may lift the limit.
+
+    Attributes
+    ----------
+    controller : threadpoolctl controller
+        Libraries that are limited.
+    limiter : threadpoolctl limiter
+        Entered context, which stores the numbers of threads from before the limit.
+    thread_id : int
+        Thread of Python that entered the context.
+    is_lifted : bool
     """
 
-    def __init__(self) -> None:
+    def __init__(self, controller: Any, limiter: Any) -> None:
+        self.controller = controller
+        self.limiter = limiter
         self.thread_id = get_ident()
-        self.is_lifted = True
-        self.set()
-
-    def set(self) -> None:
-        """Limit BLAS to one thread."""
-        with_scipy = "scipy.linalg" in sys.modules
-        self.limiter = _controller(with_scipy).limit(limits=1, user_api="blas")
         self.is_lifted = False
 
     def lift(self) -> None:
         """Restore the number of threads from before the limit."""
-        if not self.is_lifted:
-            self.limiter.restore_original_limits()
-            self.is_lifted = True
+        self.limiter.restore_original_limits()
+        self.is_lifted = True
+
+    def set_again(self) -> None:
+        """Limit BLAS to one thread again."""
+        self.controller.limit(limits=1, user_api="blas")
+        self.is_lifted = False
 
 
 _is_limited = Lock()
@@ -79,12 +88,13 @@ def one_blas_thread() -> Iterator[None]:
         yield
         return
     try:
-        _limit = limit = _OneThreadLimit()
-        try:
-            yield
-        finally:
-            _limit = None
-            limit.lift()
+        controller = _controller("scipy.linalg" in sys.modules)
+        with controller.limit(limits=1, user_api="blas") as limiter:
+            _limit = _OneThreadLimit(controller, limiter)
+            try:
+                yield
+            finally:
+                _limit = None
     finally:
         _is_limited.release()
 
@@ -109,4 +119,4 @@ def all_blas_threads(work: float) -> Iterator[None]:
         yield
     finally:
         if _limit is limit:
-            limit.set()
+            limit.set_again()

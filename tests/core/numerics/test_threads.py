@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import discrim
@@ -23,6 +27,7 @@ def blas_threads():
 
 @pytest.fixture(autouse=True)
 def two_threads():
+    assert scipy.linalg.blas  # SciPy has a BLAS of its own, which a later import would load.
     with threadpool_limits(2, user_api="blas"):
         if blas_threads() != {2}:
             pytest.skip("this BLAS cannot have two threads")
@@ -59,6 +64,46 @@ def test_blocks_that_overlap_in_two_threads_restore_the_number_of_threads():
     leave.set()
     thread.join(10)
     assert blas_threads() == {2}
+
+
+THREADS_ONE_AFTER_THE_OTHER = """
+import threading
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+from discrim.core.numerics.threads import MIN_WORK_FOR_THREADS, all_blas_threads, one_blas_thread
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+def other():
+    with one_blas_thread():
+        print(*blas_threads())
+    with threadpool_limits(1, user_api="blas"):
+        print(*blas_threads())
+
+print(*blas_threads())
+with one_blas_thread(), all_blas_threads(MIN_WORK_FOR_THREADS):
+    print(*blas_threads())
+for _ in range(2):
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+print(*blas_threads())
+"""
+
+
+def test_a_thread_that_used_the_limit_lets_others_set_theirs():
+    """threadpoolctl obeys one thread of Python at a time."""
+    process = subprocess.run(
+        [sys.executable, "-c", THREADS_ONE_AFTER_THE_OTHER],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    if not process.stdout.startswith("2"):
+        pytest.skip("this BLAS cannot have two threads")
+    assert process.stdout.split() == ["2", "2", *"1111", "2"]
 
 
 def test_a_mixture_is_fitted_with_one_thread(monkeypatch):
