@@ -570,6 +570,13 @@ def test_import_discrim_loads_nothing_heavy():
     assert ours & {*libraries.split()} == set()
 
 
+@pytest.mark.slow
+def test_first_fit_of_a_small_table_needs_no_module_of_scipy():
+    fit = "import sys, discrim; discrim.lda('species ~ .', data=discrim.datasets.load_iris())"
+    code = f"{fit}; assert not {{'scipy.sparse', 'scipy.special', 'scipy.linalg'}} & {{*sys.modules}}"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
 READERS = {"dask", "distributed", "duckdb", "polars", "pyarrow"}
 """Libraries that are imported only for their own tables or for paths."""
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from discrim.core.numerics.arrays import Floats, Mask
 from discrim.data.table import Table
 from discrim.errors import OutOfRangeError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MAX_DEVIATIONS = 1e100
 """Within-class standard deviations from the class means up to which a value is accepted."""

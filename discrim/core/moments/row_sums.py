@@ -37,6 +37,10 @@ ONE_HOT_CLASSES = 32
 """Number of classes up to which sums of columns that are contiguous in memory are faster by a dense indicator
 matrix than by a sparse one."""
 
+MAX_BINCOUNT_SIZE = 2**13
+"""Number of values up to which sums are computed without a sparse matrix, whose import takes .2 s. They are
+identical, because both methods add the rows in their order."""
+
 MAX_BETWEEN_RATIO = 3.0
 """Ratio of between to within sums of squares up to which one common centre is used for all classes."""
 
@@ -593,6 +597,12 @@ def _add_class_sums(total: Floats, columns: Floats, codes: Codes, weights: Float
         starts = np.flatnonzero(np.diff(classes, prepend=-1))
         total[:, classes[starts]] += np.add.reduceat(np.take(columns, order, axis=1), starts, axis=1)
     elif n_classes > ONE_HOT_CLASSES or columns.T.flags.c_contiguous:
+        if columns.size <= MAX_BINCOUNT_SIZE:
+            for column_total, column in zip(total, columns, strict=True):
+                column_total += np.bincount(
+                    codes, column if weights is None else column * weights, minlength=n_classes
+                )
+            return
         entries = np.ones(n_rows) if weights is None else weights
         indicators = scipy.sparse.csc_array(
             (entries, codes, np.arange(n_rows + 1)), shape=(n_classes, n_rows)

@@ -5,7 +5,28 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from discrim.core.moments import row_sums
 from discrim.core.moments.moments import gather, gather_parts
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n_columns", "n_classes"), [(1, 2), (4, 3), (7, 50)])
+def test_class_sums_by_counts_are_identical_with_a_sparse_matrix(
+    monkeypatch: pytest.MonkeyPatch, n_columns: int, n_classes: int, weighted: bool
+) -> None:
+    rng = np.random.default_rng(n_columns)
+    codes = rng.integers(0, n_classes, 300)
+    x = rng.normal(1e3, 1.0, (300, n_columns))
+    weights = rng.random(300) if weighted else None
+    sums = []
+    for size in (x.size, 0):
+        monkeypatch.setattr(row_sums, "MAX_BINCOUNT_SIZE", size)
+        sums.append(np.ones((n_columns, n_classes)))
+        row_sums._add_class_sums(sums[-1], x.T, codes, weights)
+    np.testing.assert_array_equal(sums[0], sums[1])
+    rows_of_class = codes == np.arange(n_classes)[:, None]
+    brute_force = 1.0 + (rows_of_class * (1.0 if weights is None else weights)) @ x
+    np.testing.assert_allclose(sums[0], brute_force.T, rtol=1e-13)
 
 
 @pytest.mark.parametrize("spread", ["pooled", "diagonal"])
