@@ -296,18 +296,19 @@ def predict_along_path(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prio
     (T, m) int
         Predicted class codes. If all columns are removed, they follow from the prior alone.
     """
-    if replace(fit, threshold=0.0).rule(log_prior).close_groups:
+    k = fit.moments.n_classes
+    # Two classes are not grouped.
+    if k > 2 and replace(fit, threshold=0.0).rule(log_prior).close_groups:
         rules = (replace(fit, threshold=threshold).rule(log_prior) for threshold in thresholds.tolist())
         return np.stack([best_class(rule.scores(x)) for rule in rules])
     removal_thresholds = fit.removal_thresholds()
-    order = np.argsort(-removal_thresholds, kind="stable")
+    order = np.argsort(-removal_thresholds)
     n_remaining = len(order) - np.searchsorted(removal_thresholds[order[::-1]], thresholds, side="right")
     order = order[: int(n_remaining.max(initial=0))]
     if not len(order):
         # All columns are removed at every threshold; only the prior determines the class.
         return np.full((len(thresholds), len(x)), best_class(log_prior[None])[0])
     scale = fit.moments.scale
-    k = fit.moments.n_classes
     origin = fit.moments.origin + fit.centre / scale
     differences = fit.differences[:, order]
     columns = standardize_columns(np.take(x.T, order, axis=0).T, origin[order], scale[order])

@@ -240,6 +240,26 @@ def test_moments_of_few_rows_of_many_columns(spread, weighted, n_parts, m):
             np.testing.assert_allclose(found_root.T @ found_root, root.T @ root, rtol=1e-11, atol=1e-11)
 
 
+def test_moments_without_a_part_are_accurate_if_the_part_has_the_largest_deviations():
+    rng = np.random.default_rng(8)
+    n, p, n_parts = 40, 60, 4
+    codes, parts = np.arange(n) % K, rng.permutation(np.arange(n) % n_parts)
+    x = rng.standard_normal((n, p))
+    row = int(np.flatnonzero(parts == 2)[0])
+    x[row, 3] = 1e12
+    x[:, 4] = np.where(parts == 1, x[:, 4], 0.1)
+    found = gather_wide(
+        [(x, parts * K + codes, None)], n_parts=n_parts, n_classes=K, n_columns=p, required_moments="diagonal"
+    )
+    assert (found[1].squares[:, 4] == 0).all()
+    for part, outside in enumerate(found):
+        means = np.stack([x[(parts != part) & (codes == k)].mean(axis=0) for k in range(K)])
+        within = (x - means[codes])[parts != part] ** 2
+        squares = np.stack([within[codes[parts != part] == k].sum(axis=0) for k in range(K)])
+        np.testing.assert_allclose(outside.squares, squares, rtol=1e-12, atol=1e-28)
+        np.testing.assert_allclose(outside.class_means, means, rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("size", [1e-100, 1e100])
 def test_columns_of_extreme_sizes_are_not_gathered_without_a_scale(size):
     x = np.random.default_rng(1).standard_normal((6, 9)) * np.where(np.arange(9) == 4, size, 1.0)
