@@ -603,7 +603,7 @@ def _gather_wide_blocks(
         else:
             outside = [parts != part for part in range(n_parts)]
             of_block = [moments_of_block(x[mask], codes[mask], weights[mask]) for mask in outside]
-        gathered = _merge_lists(gathered, of_block)
+        gathered = [moments.merge(block) for moments, block in zip(gathered, of_block, strict=True)]
     return gathered
 
 
