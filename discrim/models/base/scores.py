@@ -24,6 +24,9 @@ from discrim.models.base.core_errors import named_errors
 from discrim.models.base.data_range import score_limit
 from discrim.models.base.reading import all_sparse_rows, format_argument, is_number, join_labels
 
+LOG_ODDS_TOLERANCE = 1e-12
+"""Log odds that are smaller than a numeric threshold by at most this difference are at the threshold."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
@@ -153,6 +156,12 @@ def read_cut_off(fit: Any, threshold: Any) -> float | None:
     threshold : float, Threshold or None
         Posterior of the second class, from 0 to 1; or an object with `log_odds` and `classes`, which have to
         be the classes of the fit. DataError is raised for other values.
+
+    Returns
+    -------
+    float or None
+        A number is lowered by rounding errors, so that observations with exactly this posterior are at or
+        above the cut-off; the `log_odds` of an object are returned unchanged.
     """
     if threshold is None:
         return None
@@ -172,8 +181,10 @@ def read_cut_off(fit: Any, threshold: Any) -> float | None:
             hint=f"Pass the smallest posterior at which {format_value(fit.classes[1])} is predicted, from 0 "
             "to 1, or a result of the method threshold().",
         )
+    # Posteriors and log odds round differently: an observation whose posterior equals the number is above it.
+    lowered = float(threshold) * (1 - 4 * np.finfo(np.float64).eps)
     with np.errstate(divide="ignore"):
-        return float(np.log(threshold) - np.log1p(-threshold))
+        return float(np.log(lowered) - np.log1p(-lowered)) - LOG_ODDS_TOLERANCE
 
 
 def score_chunks(design_rows: DesignRows, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:

@@ -3,6 +3,7 @@
 import json
 import pickle
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -116,6 +117,25 @@ def test_labels_follow_from_the_threshold():
     assert next(iter(halves))["diagnosis"].tolist() == FIT.predict(TUMOURS[::2], threshold=chosen).tolist()
     other = FIT.predict(prior=[0.9, 0.1], threshold=0.2)
     assert (other == "malignant").sum() == (FIT.predict_proba(prior=[0.9, 0.1])["malignant"] >= 0.2).sum()
+
+
+@pytest.mark.parametrize("k", [5, 10])
+def test_observations_at_a_numeric_threshold_are_in_the_second_class(k):
+    fit = discrim.knn(FORMULA, TUMOURS, k=k)
+    proba, left_out = fit.predict_proba()["malignant"], fit.leave_one_out()["malignant"]
+    for threshold in np.unique(proba):
+        # Posteriors of tied votes, 0.5 without rounding, differ in the last digit.
+        expected = proba >= threshold - 1e-15
+        assert ((fit.predict(threshold=threshold) == "malignant") == expected).all()
+        confusion = fit.assess("apparent", threshold=threshold).confusion
+        assert confusion.to_numpy().ravel().tolist() == counts_of(expected)
+        mark = fit.plot("roc", threshold=threshold, method="loo").lines[2]
+        tn, fp, fn, tp = counts_of(left_out >= threshold - 1e-15)
+        assert [*mark.get_xdata(), *mark.get_ydata()] == pytest.approx([fp / (tn + fp), tp / (tp + fn)])
+        plt.close("all")
+    for threshold in np.unique(FIT.predict_proba()["malignant"])[::20]:
+        expected = FIT.predict_proba()["malignant"] >= threshold
+        assert ((FIT.predict(threshold=threshold) == "malignant") == expected).all()
 
 
 def test_new_observations_choose_a_threshold():
