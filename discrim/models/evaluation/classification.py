@@ -21,7 +21,7 @@ from discrim.models.base.display import SummarizedResults, with_display_formats
 from discrim.models.base.fit import FittedModel, MissingPolicy
 from discrim.models.base.labels import codes_to_labels, make_unique_name
 from discrim.models.base.reading import check_word
-from discrim.models.base.scores import score_chunks
+from discrim.models.base.scores import Decision, score_chunks
 from discrim.models.evaluation.assessment import CountingMethod, EvaluationOptions, evaluate_scores
 from discrim.models.evaluation.typicality import has_distance_distribution, typicality_blocks
 from discrim.models.evaluation.validation import raise_if_many_scores, refit_prior_source
@@ -49,7 +49,7 @@ def classification(
     method : {"apparent", "loo", "cv"}
         How the rows of the fit are predicted.
     options : EvaluationOptions
-        `costs`, `level` and `prior` are not used.
+        `level` and `prior` are not used.
 
     Returns
     -------
@@ -63,16 +63,19 @@ def classification(
     if method != "apparent":
         title += f", prior {refit_prior_source(fit, options.refit_prior)}"
     labels = fit.design_rows.design.labels
-    return Classification(actual, posteriors(scores), weights, prior, index, title, labels)
+    predicted = Decision(options.costs, cut_off=options.cut_off).codes(scores)
+    return Classification(actual, predicted, posteriors(scores), weights, prior, index, title, labels)
 
 
 class Classification(SummarizedResults):
-    """Labelled rows with their posteriors. The predicted class has the largest posterior.
+    """Labelled rows with their predicted classes and posteriors.
 
     Parameters
     ----------
     actual : (n,) int
         Class of each row, -1 if missing.
+    predicted : (n,) int
+        Predicted class of each row, by the costs or the threshold of the assessment; -1 if missing.
     proba : (n, K) float
         Posteriors, NaN if missing.
     weights : (n,) float or None
@@ -92,6 +95,7 @@ class Classification(SummarizedResults):
     def __init__(
         self,
         actual: Codes,
+        predicted: Codes,
         proba: Floats,
         weights: Floats | None,
         prior: pd.Series,
@@ -102,7 +106,7 @@ class Classification(SummarizedResults):
         self._actual = actual
         self._proba = proba
         self._weights = weights
-        self._predicted = best_class(proba)
+        self._predicted = predicted
         self._prior = prior
         self._index = index
         self._title = title
@@ -147,10 +151,10 @@ class Classification(SummarizedResults):
         """Weighted mean posterior of the predicted class in each cell of `confusion`; NaN for empty cells."""
         is_predicted = (self._actual >= 0) & (self._predicted >= 0)
         k = len(self._prior)
-        highest = self._proba[is_predicted].max(axis=1)
-        weights = np.ones(len(highest)) if self._weights is None else self._weights[is_predicted]
+        posterior = self._proba[is_predicted, self._predicted[is_predicted]]
+        weights = np.ones(len(posterior)) if self._weights is None else self._weights[is_predicted]
         cells = self._actual[is_predicted] * k + self._predicted[is_predicted]
-        sums = np.bincount(cells, weights * highest, k * k)
+        sums = np.bincount(cells, weights * posterior, k * k)
         counts = np.bincount(cells, weights, k * k)
         mean = np.divide(sums, counts, out=np.full(k * k, np.nan), where=counts > 0)
         return self.confusion.astype(np.float64).mask(lambda frame: frame.notna(), mean.reshape(k, k))

@@ -329,7 +329,7 @@ class Assessment(SummarizedResults):
     def classification(self) -> Classification:
         """Classification table, average posteriors and misclassified observations.
 
-        The observations are predicted again.
+        The observations are predicted again, by the costs or the threshold of the assessment, if any.
 
         Examples
         --------

@@ -170,6 +170,21 @@ def test_an_assessment_by_a_threshold_and_costs():
     assert screened == rate
 
 
+@pytest.mark.parametrize("options", [{"threshold": 0.1}, {"costs": COSTS}], ids=["threshold", "costs"])
+@pytest.mark.parametrize("method", ["loo", "cv"])
+def test_a_classification_is_by_the_threshold_or_costs_of_the_assessment(options, method):
+    assessment = FIT.assess(method, seed=1, **options)
+    classification = assessment.classification()
+    assert classification.confusion.equals(assessment.confusion)
+    confusion = assessment.confusion.to_numpy()
+    wrong = classification.misclassified
+    assert len(wrong) == confusion.sum() - np.trace(confusion)
+    # The mean posterior is the one of the predicted class, also if it is not the largest.
+    cell = wrong.loc[wrong["predicted"] == "malignant", "malignant"]
+    assert classification.average_posteriors.loc["benign", "malignant"] == pytest.approx(cell.mean())
+    assert cell.min() < 0.5
+
+
 def test_a_choice_of_columns_is_assessed_by_costs_and_a_threshold():
     chosen = discrim.stepwise("diagnosis ~ .", TUMOURS)
     options = {"folds": 5, "seed": 1, "costs": COSTS}
