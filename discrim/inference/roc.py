@@ -297,6 +297,36 @@ def thin_curve(curve: Curve, max_points: int = 400) -> Curve:
     return Curve(curve.threshold[corner_index], false[corner_index], true[corner_index])
 
 
+def thin_precision_recall(
+    precision: Floats, recall: Floats, max_points: int = 2_000
+) -> tuple[Floats, Floats]:
+    """Reduce a precision-recall curve to at most `max_points` points, for plots.
+
+    Of each run of points with equal recall only the first, whose precision determines the area, and the last
+    are kept. If more points remain, runs at even distances in recall are kept.
+
+    Parameters
+    ----------
+    precision, recall : (T,) float
+        Points of the curve in the order of increasing recall, from `precision_recall_curve`.
+    max_points : int
+        Largest number of points; a shorter curve is not changed.
+
+    Returns
+    -------
+    precision, recall : (t,) float
+    """
+    if len(recall) <= max_points:
+        return precision, recall
+    changes = np.diff(recall) > 0
+    first, last = np.flatnonzero(np.append(True, changes)), np.flatnonzero(np.append(changes, True))
+    if 2 * len(first) > max_points:
+        runs = np.unique(np.searchsorted(recall[first], np.linspace(0.0, recall[-1], max_points // 2)))
+        first, last = first[runs], last[runs]
+    kept = np.union1d(first, last)
+    return precision[kept], recall[kept]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CutOffs:
     """Counts of rows at or above each cut-off of the log odds of a class against another.

@@ -15,6 +15,7 @@ from discrim.inference.roc import (
     choose_cut_off,
     cut_offs,
     precision_recall_curve,
+    thin_precision_recall,
 )
 from discrim.models.discriminant.lda import lda
 from tests.support import GOLDEN
@@ -194,6 +195,24 @@ def test_the_interval_of_average_precision():
     perfect = average_precision(np.arange(30.0), np.arange(30) >= 10)
     assert [perfect.auc, perfect.high, perfect.low] == pytest.approx([1, 1, 0.025 ** (1 / 20)])
     assert np.isnan(average_precision(LOG_ODDS, np.ones(300, dtype=bool)).auc)
+
+
+@pytest.mark.parametrize("share", [0.002, 0.3, 0.998])
+def test_the_area_of_a_thinned_curve_is_the_average_precision(share):
+    rng = np.random.default_rng(2)
+    positive = rng.random(200_000) < share
+    scores = rng.normal(size=200_000) + 2 * positive
+    curve = precision_recall_curve(scores, positive)
+    precision, recall = thin_precision_recall(*curve)
+    assert len(recall) <= 2000
+    assert recall[-1] == 1
+    assert (np.diff(recall) >= 0).all()
+    expected = average_precision(scores, positive).auc
+    assert np.diff(recall, prepend=0.0) @ precision == pytest.approx(expected, abs=1e-3)
+    # The curve of a rare class keeps all its recalls.
+    if share == 0.002:
+        assert set(recall) == set(curve[1])
+        assert np.diff(recall, prepend=0.0) @ precision == pytest.approx(expected, abs=1e-12)
 
 
 # ------------------------------------------------------------------ R

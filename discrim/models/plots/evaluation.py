@@ -27,6 +27,7 @@ from discrim.inference.roc import (
     roc_area,
     roc_curve,
     thin_curve,
+    thin_precision_recall,
 )
 from discrim.models.base.labels import class_code
 from discrim.models.base.reading import check_word, format_argument, join_labels
@@ -217,10 +218,6 @@ def _draw_assessed_curves(assessment: Any, options: PlotOptions, kind: evaluatio
     return _draw_curves(assessment._fit, rows, options, kind, assessment._rows.decision.cut_off)
 
 
-MAX_CURVE_POINTS = 2_000
-"""Largest number of points of a precision-recall curve that are drawn."""
-
-
 def _draw_curves(
     fit: FittedModel[Any],
     rows: LabelledScores,
@@ -255,11 +252,8 @@ def _draw_curves(
         labelled = rows.scores[:, k], is_member, rows.weights
         areas[classes[k]] = (roc_area if is_roc else average_precision)(*labelled, rows.level)
         if not np.isnan(areas[classes[k]].auc) and not is_roc:
-            points = pd.DataFrame(
-                dict(zip(("precision", "recall"), precision_recall_curve(*labelled), strict=True))
-            )
-            step_index = np.linspace(0, len(points) - 1, min(len(points), MAX_CURVE_POINTS)).round()
-            curves[classes[k]] = points.iloc[step_index.astype(np.intp)]
+            precision, recall = thin_precision_recall(*precision_recall_curve(*labelled))
+            curves[classes[k]] = pd.DataFrame({"precision": precision, "recall": recall})
         elif not np.isnan(areas[classes[k]].auc):
             curve = thin_curve(roc_curve(*labelled))
             side_weights = float(rows.weights[~is_member].sum()), float(rows.weights[is_member].sum())
