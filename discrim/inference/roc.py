@@ -614,11 +614,16 @@ def average_precision(
     >>> round(average_precision(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])).auc, 3)
     0.833
     """
-    if positive.all() or not positive.any():
+    _, in_class, others = _class_weights_by_score(scores, positive, weights)
+    m = float(in_class.sum())
+    if not m or not others.any():
         return NO_AREA
-    precision, recall = precision_recall_curve(scores, positive, weights)
-    average = min(float(np.diff(recall, prepend=0.0) @ precision), 1.0)
-    m = float(positive.sum() if weights is None else weights[positive].sum())
+    hits, misses = np.cumsum(in_class[::-1]), np.cumsum(others[::-1])
+    # Scores of rows without weight do not contribute.
+    precision = np.divide(hits, hits + misses, out=np.zeros_like(hits), where=hits > 0)
+    average = float(in_class[::-1] @ precision) / m
+    if average >= 1 - TIE_TOLERANCE:
+        average = 1.0
     se = float(np.sqrt(average * (1 - average) / m))
     return area_with_interval(average, se, level, (exact_interval(m, m, level)[0], 1.0))
 

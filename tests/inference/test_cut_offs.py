@@ -215,6 +215,24 @@ def test_the_area_of_a_thinned_curve_is_the_average_precision(share):
         assert np.diff(recall, prepend=0.0) @ precision == pytest.approx(expected, abs=1e-12)
 
 
+def test_average_precision_of_separated_classes_is_one():
+    for scores in (np.r_[0:10, 100:110], np.r_[0:7, 50:50.7:0.1]):
+        positive = scores >= 50
+        for weights in (None, np.full(len(scores), 0.1)):
+            area = average_precision(scores.astype(float), positive, weights)
+            m = positive.sum() if weights is None else weights[positive].sum()
+            assert [area.auc, area.se, area.high] == [1.0, 0.0, 1.0]
+            assert area.low == pytest.approx(0.025 ** (1 / m))
+
+
+def test_average_precision_of_a_class_without_weight_is_missing():
+    scores, positive = np.arange(4.0), np.array([False, True, False, True])
+    for weights in (np.array([1.0, 0, 1, 0]), np.array([0.0, 1, 0, 1])):
+        assert np.isnan(average_precision(scores, positive, weights).auc)
+    # The rows at the largest score have no weight.
+    assert average_precision(scores, positive, np.array([1.0, 1, 1, 0])).auc == 0.5
+
+
 # ------------------------------------------------------------------ R
 
 
