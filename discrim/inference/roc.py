@@ -466,7 +466,8 @@ class CutOffCriterion:
     def _objective(self, table: CutOffs, prior: Floats | None) -> Floats:
         """Return the values (T,) that are maximized; `prior` weights the classes in the expected cost."""
         if self.costs is not None:
-            return -table.expected_cost(self.costs, prior)
+            # The tolerance of ties does not depend on the unit of the costs.
+            return -table.expected_cost(self.costs / self.costs.max(), prior)
         if self.measure == "youden":
             return table.sensitivity + table.specificity
         return table.specificity if self.measure == "sensitivity" else table.sensitivity

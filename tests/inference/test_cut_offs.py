@@ -103,6 +103,13 @@ def test_the_chosen_cut_off_is_the_best_by_brute_force(rows, criterion, prior):
     assert position == (ties[0] if criterion.measure == "specificity" else ties[-1])
 
 
+@pytest.mark.parametrize("unit", [1e-15, 1e-9, 1e15])
+def test_the_chosen_cut_off_does_not_depend_on_the_unit_of_costs(unit):
+    table = cut_offs(LOG_ODDS, POSITIVE, WEIGHTS)
+    position = CutOffCriterion("costs", costs=COSTS).best(table, None)
+    assert CutOffCriterion("costs", costs=unit * COSTS).best(table, None) == position
+
+
 @given(observations, criteria)
 @settings(max_examples=60, deadline=None)
 def test_each_fold_is_evaluated_by_a_cut_off_chosen_without_it(rows, criterion):
