@@ -731,6 +731,8 @@ class Threshold(SummarizedResults):
         Log odds of this posterior, which `predict(threshold=)` uses.
     nobs : int or float
         Number of observations, or the sum of their weights.
+    seed : int
+        Seed of the random assignment of observations to folds, which repeats the choice.
     """
 
     def __init__(
@@ -740,11 +742,13 @@ class Threshold(SummarizedResults):
         criterion: CutOffCriterion,
         chosen: ChosenCutOff,
         level: float,
+        seed: int,
     ) -> None:
         self._formula, self._title, self._rows = fit.formula, fit.title_in_sentence, rows
         self._criterion, self._chosen, self._level = criterion, chosen, level
         self.classes = fit.classes
         self.log_odds = chosen.log_odds
+        self.seed = seed
         self.threshold = float(_posterior_of_log_odds(np.array(chosen.log_odds)))
         total = float(chosen.counts.sum())
         self.nobs = total if rows.has_weights else round(total)
@@ -865,6 +869,7 @@ def _threshold_header(threshold: Threshold) -> Pairs:
             f"{threshold.nobs:.10g}",
         ),
         HeaderItem("Folds", len(by_fold)),
+        HeaderItem("Seed of folds", threshold.seed),
     ]
     prior = threshold._rows.prior
     notes = [

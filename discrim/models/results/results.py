@@ -489,7 +489,7 @@ class EvaluationMethods(FittedResults):
             Number of folds without which a cut-off is chosen again, to evaluate the choice; with "cv" the
             rules are fitted without the same folds.
         seed : int, optional
-            Seed of the random assignment of rows to folds.
+            Seed of the random assignment of rows to folds; by default 0, as for calibration.
         weights : column name or vector, optional
             Frequencies of the rows of `data`.
         unseen : {"raise", "missing"}, optional
@@ -538,7 +538,7 @@ class EvaluationMethods(FittedResults):
         >>> fit.predict(threshold=cut_off).value_counts().to_dict()
         {'malignant': 285, 'benign': 284}
         """
-        from discrim.inference.resampling import seed_or_random
+        from discrim.models.evaluation.calibrated import CALIBRATION_SEED
         from discrim.models.evaluation.tuning import choose_threshold, read_criterion
         from discrim.models.evaluation.validation import assign_folds
         from discrim.models.results.assessed import Threshold
@@ -548,10 +548,11 @@ class EvaluationMethods(FittedResults):
         criterion = read_criterion(self.classes, sensitivity, specificity, costs, youden)
         check_word("method", method, ("loo", "cv"), optional=True)
         prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
+        seed = CALIBRATION_SEED if seed is None else seed
         options = assessment.EvaluationOptions(
             level=level,
             folds=folds,
-            seed=seed_or_random(seed),
+            seed=seed,
             refit_prior=refit_prior,
             missing_policy=MissingPolicy(unseen, missing),
             prior=prior_values,
@@ -562,7 +563,7 @@ class EvaluationMethods(FittedResults):
         if data is None:
             fold_ids = assign_folds(self._fit.fit_before_selection(), folds, options.seed)
         chosen, evaluated = choose_threshold(rows, criterion, fold_ids, options, self.classes)
-        return Threshold(self._fit, evaluated, criterion, chosen, level)
+        return Threshold(self._fit, evaluated, criterion, chosen, level, seed)
 
 
 ProbabilityMethod = Literal["plugin", "predictive", "debiased", "calibrated"]

@@ -310,6 +310,16 @@ def test_a_threshold_is_pickled_and_printed(tmp_path):
     assert chosen.by_fold.index.tolist() == list(range(1, 11))
 
 
+def test_the_seed_of_a_threshold_repeats_it():
+    chosen = FIT.threshold(youden=True)
+    assert chosen.tables["header"].to_string().count("Seed") == 1
+    again = FIT.threshold(youden=True, seed=chosen.seed)
+    assert again.measures.equals(chosen.measures)
+    assert again.by_fold.equals(chosen.by_fold)
+    assert FIT.threshold(youden=True).by_fold.equals(chosen.by_fold)
+    assert FIT.threshold(youden=True, seed=4).seed == 4
+
+
 def test_estimators_use_a_threshold_through_scikit_learn():
     estimator = LDAClassifier().fit(TUMOURS[["radius_mean", "texture_mean"]], TUMOURS["diagnosis"])
     chosen = estimator.results_.threshold(TUMOURS, sensitivity=0.95)
