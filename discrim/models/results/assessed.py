@@ -53,7 +53,7 @@ from discrim.models.base.labels import make_unique_name
 from discrim.models.base.reading import join_labels
 from discrim.models.base.scores import cost_matrix, require_two_classes
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_classes_note
-from discrim.models.evaluation.assessment import AssessedRows
+from discrim.models.evaluation.assessment import AssessedRows, choice_treatment
 from discrim.models.evaluation.calibrated import CALIBRATION_SEED, MAX_CALIBRATION_FOLDS, fitted_calibrator
 from discrim.models.evaluation.classification import Classification
 from discrim.models.plots.plottable import draw_plot
@@ -746,6 +746,8 @@ class Threshold(SummarizedResults):
     ) -> None:
         self._formula, self._title, self._rows = fit.formula, fit.title_in_sentence, rows
         self._criterion, self._chosen, self._level = criterion, chosen, level
+        is_fixed = rows.method != "new" and choice_treatment(fit, rows.method) == "fixed"
+        self._fixed_choice = fit.choice_description if is_fixed else ""
         self.classes = fit.classes
         self.log_odds = chosen.log_odds
         self.seed = seed
@@ -828,14 +830,7 @@ def threshold_summary(threshold: Threshold, sections: Sequence[str] | None = Non
                 "On other observations (nested folds)",
                 threshold.measures,
                 ".measures",
-                "A cut-off is chosen without each fold and applied to the fold. Intervals assume independent "
-                "observations and are exact (Clopper-Pearson)"
-                + (
-                    ""
-                    if threshold._rows.prior is None
-                    else ", of predictive values normal on the logit scale"
-                )
-                + ".",
+                _nested_note(threshold),
             ),
             "apparent": lambda: _measures_section(
                 threshold,
@@ -849,6 +844,26 @@ def threshold_summary(threshold: Threshold, sections: Sequence[str] | None = Non
     )
 
 
+def _nested_note(threshold: Threshold) -> str:
+    """Return the note on the measures by nested folds and their intervals."""
+    intervals = "exact (Clopper-Pearson)"
+    if threshold._rows.prior is not None:
+        intervals += ", of predictive values normal on the logit scale"
+    if threshold._criterion.costs is not None:
+        intervals += ", of the expected cost log-normal"
+    sentences = [
+        "A cut-off is chosen without each fold and applied to the fold.",
+        f"Intervals assume independent observations and are {intervals}.",
+        "They do not include the variation of the cut-off and can be too short, above all of the rate that "
+        "is not the target.",
+    ]
+    if threshold._fixed_choice:
+        sentences.append(
+            f"The choice of {threshold._fixed_choice} by the same observations is not repeated in the folds."
+        )
+    return " ".join(sentences)
+
+
 def _threshold_header(threshold: Threshold) -> Pairs:
     """Return the first section of a summary: the cut-off, its criterion and its range over the folds."""
     criterion = threshold._criterion
@@ -859,6 +874,11 @@ def _threshold_header(threshold: Threshold) -> Pairs:
         "youden": "largest sensitivity + specificity",
         "costs": "smallest expected cost",
     }
+    if criterion.costs is not None:
+        texts["costs"] += (
+            f" (cost {criterion.costs[0, 1]:.4g} of {second} for {first}, {criterion.costs[1, 0]:.4g} of "
+            f"{first} for {second})"
+        )
     by_fold = threshold.by_fold
     items = [
         HeaderItem("Posterior", threshold.threshold, f"{threshold.threshold:.4g}"),

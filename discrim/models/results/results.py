@@ -693,7 +693,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
             one minus its largest posterior) is larger, its label is "rejected".
         threshold : float or result of `fit.threshold()`, optional
             Posterior at or above which the second of two classes is predicted, instead of the class with the
-            larger posterior; it cannot be combined with `costs` and `reject`.
+            larger posterior; it cannot be combined with `costs` and `reject`, nor a result with `prior`.
         outlier : float, optional
             An observation whose typicality is below this number in every class gets the label "unknown"; see
             `typicality`. Observations of the fit are treated like new ones. The typicality of a row with a
@@ -769,6 +769,12 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
             raise DataError(
                 "threshold= cannot be combined with costs= and reject=, which follow from the posteriors.",
                 hint="Leave out threshold=, or choose it by the costs: fit.threshold(costs=...).",
+            )
+        if prior is not None and hasattr(threshold, "log_odds"):
+            raise DataError(
+                "A result of threshold() was chosen for the prior of the fit and cannot be combined with "
+                "prior=.",
+                hint="Leave out prior=, or pass a number as threshold=.",
             )
         decision = Decision(cost_matrix(costs, self.classes), reject, cut_off)
         check_word("typicality", typicality, Typicality)

@@ -117,6 +117,8 @@ def test_labels_follow_from_the_threshold():
     assert next(iter(halves))["diagnosis"].tolist() == FIT.predict(TUMOURS[::2], threshold=chosen).tolist()
     other = FIT.predict(prior=[0.9, 0.1], threshold=0.2)
     assert (other == "malignant").sum() == (FIT.predict_proba(prior=[0.9, 0.1])["malignant"] >= 0.2).sum()
+    with pytest.raises(DataError, match="prior="):
+        FIT.predict(prior=[0.9, 0.1], threshold=chosen)
 
 
 @pytest.mark.parametrize("k", [5, 10])
@@ -308,6 +310,23 @@ def test_a_threshold_is_pickled_and_printed(tmp_path):
     assert list(chosen.tables) == ["header", "nested", "apparent"]
     assert chosen.tables["nested"].to_numpy().tolist() == chosen.measures.to_numpy().tolist()
     assert chosen.by_fold.index.tolist() == list(range(1, 11))
+
+
+def test_notes_state_what_intervals_and_folds_do_not_include():
+    chosen = FIT.threshold(costs=COSTS)
+    text = " ".join(str(chosen).split())
+    for words in ("cost 1 of 'malignant' for 'benign', 5 of 'benign' for", "variation", "log-normal"):
+        assert words in text
+    assert "log-normal" not in str(FIT.threshold(youden=True))
+    fit = discrim.knn(FORMULA, TUMOURS)
+    assert fit._fit.choice_description == "k"
+    for options, is_fixed in (
+        ({"method": "loo"}, True),
+        ({"method": "cv"}, False),
+        ({"data": TUMOURS}, False),
+    ):
+        text = " ".join(str(fit.threshold(youden=True, **options)).split())
+        assert ("choice of k by the same observations is not repeated" in text) == is_fixed
 
 
 def test_the_seed_of_a_threshold_repeats_it():
