@@ -466,11 +466,14 @@ def choose_threshold(
     """
     chosen, described_rows = rows.apply(partial(_choose_among_rows, criterion, fold_ids, options, classes))
     if criterion.has_target and chosen.attainable < criterion.target - TIE_TOLERANCE:
+        hint = f"Pass a {criterion.measure}= of at most {np.floor(1e4 * chosen.attainable) / 1e4:g}."
+        if chosen.attainable == 0:
+            hint = "No cut-off separates the classes, for example if all posteriors are equal. Add columns."
         measured, other = classes[::-1] if criterion.measure == "sensitivity" else classes
         raise DataError(
             f"A {criterion.measure} of {criterion.target:g} is reached only if every observation is assigned "
             f"to {format_value(measured)}, and none to {format_value(other)}.",
-            hint=f"Pass a {criterion.measure}= of at most {np.floor(1e4 * chosen.attainable) / 1e4:g}.",
+            hint=hint,
             classes=(measured,),
         )
     return chosen, described_rows

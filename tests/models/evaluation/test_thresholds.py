@@ -251,6 +251,15 @@ def test_a_target_that_one_class_only_would_reach_raises():
         assert caught.value.classes == (label,)
 
 
+def test_a_target_without_a_cut_off_that_separates_the_classes_raises():
+    rows = pd.DataFrame({"x": np.ones(40), "y": np.tile(["a", "b"], 20)})
+    fit = discrim.lda("y ~ x", rows.assign(x=np.arange(40.0)))
+    for target in ({"sensitivity": 0.9}, {"specificity": 0.9}):
+        with pytest.raises(DataError, match="No cut-off separates") as caught:
+            fit.threshold(rows, **target)
+        assert "at most" not in str(caught.value)
+
+
 def test_small_classes_raise():
     rows = pd.concat([TUMOURS[~ACTUAL], TUMOURS[ACTUAL][:1]])
     fit = discrim.lda(FORMULA, rows)
