@@ -140,8 +140,8 @@ def require_two_classes(fit: Any, feature: str) -> None:
     fit.require_posteriors(feature)
     if len(fit.classes) != 2:
         raise NotSupportedError(
-            f"{feature} is a cut-off on the posterior of the second of two classes, and this fit has "
-            f"{len(fit.classes)}: {join_labels(fit.classes)}.",
+            f"{feature} requires a fit with two classes; this fit has {len(fit.classes)}: "
+            f"{join_labels(fit.classes)}.",
             hint="Fit two of them, or assign classes by costs=.",
         )
 

@@ -421,7 +421,8 @@ def read_criterion(
     if len(passed) != 1:
         raise DataError(
             f"threshold() requires one criterion for {second} against {first}, and "
-            f"{' and '.join(f'{name}=' for name in passed) or 'none'} was passed.",
+            f"{' and '.join(f'{name}=' for name in passed) or 'none'} "
+            f"{'were' if passed else 'was'} passed.",
             hint=f"Pass one of sensitivity= (proportion of {second} that is found), specificity= (proportion "
             f"of {first} that is not assigned to {second}), costs= and youden=True.",
         )

@@ -310,12 +310,13 @@ def _mark_of_cut_off(
             [hits, false_alarms, hits], [hits + misses, false_alarms + rejections, hits + false_alarms]
         )
     threshold = 1 / (1 + np.exp(-np.float64(cut_off)))
-    name = f"cut-off {threshold:.3g}: sensitivity {recall:.3f}"
+    name = f"cut-off {threshold:.3g}:"
     if kind is evaluation_plots.ROC:
-        return evaluation_plots.CurveMark(
-            float(false_rate), float(recall), f"{name},\nspecificity {1 - false_rate:.3f}"
-        )
-    return evaluation_plots.CurveMark(float(recall), float(precision), f"{name},\nprecision {precision:.3f}")
+        label = f"{name} sensitivity {recall:.3f},\nspecificity {1 - false_rate:.3f}"
+        return evaluation_plots.CurveMark(float(false_rate), float(recall), label)
+    # Without an observation that is assigned to the class, there is no precision.
+    suffix = "" if np.isnan(precision) else f",\nprecision {precision:.3f}"
+    return evaluation_plots.CurveMark(float(recall), float(precision), f"{name} recall {recall:.3f}{suffix}")
 
 
 def _shown_classes(classes: pd.Index, options: PlotOptions) -> list[int]:

@@ -881,7 +881,7 @@ def _threshold_header(threshold: Threshold) -> Pairs:
         )
     by_fold = threshold.by_fold
     items = [
-        HeaderItem("Posterior", threshold.threshold, f"{threshold.threshold:.4g}"),
+        HeaderItem("Threshold (posterior)", threshold.threshold, f"{threshold.threshold:.4g}"),
         HeaderItem("Log odds", threshold.log_odds, f"{threshold.log_odds:.4g}"),
         HeaderItem(
             "Sum of weights" if threshold._rows.has_weights else "Observations",

@@ -385,6 +385,12 @@ def test_the_mark_of_a_threshold_is_on_the_curve():
         assert [*mark.get_xdata(), *mark.get_ydata()] == pytest.approx([1 - values.iloc[1], values.iloc[0]])
         mark = subject.plot("precision_recall", threshold=chosen).lines[2]
         assert [*mark.get_xdata(), *mark.get_ydata()] == pytest.approx([values.iloc[0], values.iloc[2]])
+        label = subject.plot("precision_recall", threshold=chosen).get_legend().get_texts()[-1].get_text()
+        assert "recall" in label
+        assert "sensitivity" not in label
+    # No posterior is exactly one.
+    text = FIT.plot("precision_recall", threshold=1.0, method="loo").get_legend().get_texts()
+    assert not any("precision nan" in line.get_text() for line in text)
     # An assessment by a threshold marks it by default.
     axes = FIT.assess("loo", threshold=chosen).plot("roc")
     assert f"cut-off {chosen.threshold:.3g}" in axes.get_legend().get_texts()[1].get_text()
