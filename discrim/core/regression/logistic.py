@@ -664,12 +664,13 @@ class LogisticFit:
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - inverse)
 
     def of_classes(self, keep: Codes) -> LogisticFit:
-        """Return the model to be refitted to the classes at positions `keep`; only `reference` changes.
+        """Return an unfitted model for the classes at positions `keep`, starting at their proportions.
 
-        The first class replaces a dropped reference class. Coefficients, moments and prior are still of all
-        classes.
+        The first class replaces a dropped reference class. The prior is still of all classes.
         """
-        return replace(self, reference=int(np.argmax(keep == self.reference)))
+        # argmax is zero if the reference class is dropped.
+        fit = replace(self, reference=int(np.argmax(keep == self.reference)), robust=None)
+        return fit.unfitted_for_columns(self.moments.select_classes(keep))
 
     def with_reference(self, reference: int) -> LogisticFit:
         """Return the same fit with coefficients relative to the reference class with code `reference`.

@@ -163,6 +163,41 @@ def test_fixed_features_keep_the_calibration_of_the_other_classes():
     np.testing.assert_allclose(found[others], expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("options", [{}, {"bias_reduction": True}, {"penalty": Ridge(0.1)}], ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("is_last", [False, True])
+def test_logistic_is_refitted_without_a_class_of_one_observation(n_classes, is_last, options):
+    labels = list("abcd")[:n_classes]
+    lone = labels[-1 if is_last else 0]
+    others = [label for label in labels if label != lone]
+    data = pd.DataFrame(np.random.default_rng(n_classes).normal(size=(60, 3)), columns=["x", "w", "v"])
+    data["y"] = [*np.resize(others, 59), lone]
+    # In the middle of the others, so that the likelihood has a maximum.
+    data.loc[59, ["x", "w", "v"]] = 0.1
+    fold_ids = np.arange(60) % 10
+    one = data[59:]
+    references = [None] if "penalty" in options else [lone, others[-1]]
+    for reference in references:
+        base = {} if reference is None else {"reference": reference}
+        fit = discrim.logistic("y ~ x + w + v", data, **options, **base)
+        left_out = fit.leave_one_out()
+        folds = discrim.cross_validate(fit, fold_ids, refit_prior=True)
+        posteriors = (left_out.loc[59, labels].astype(float), folds.posteriors().loc[59, labels])
+        for found, rows in zip(posteriors, (data[:59], data[fold_ids != 9]), strict=True):
+            assert found[lone] == 0
+            if n_classes == 2:
+                assert found[others[0]] == 1
+            else:
+                other = discrim.logistic("y ~ x + w + v", rows, **options)
+                expected = other.predict_proba(one).iloc[0]
+                np.testing.assert_allclose(found[others], expected[others], atol=1e-7)
+        for method in ("loo", "cv"):
+            table = fit.error_rates([method], seed=1, by_class=True)
+            assert table["total"].item() == 60
+            assert table[lone].item() == 1
+            assert repr(lone) in table.attrs["note"]
+
+
 def test_one_class_left_is_predicted():
     data = pd.DataFrame({"y": ["a"] * 9 + ["b"], "x": np.arange(10.0), "w": np.arange(10.0) ** 2 % 7})
     for fit in (discrim.plda("y ~ x + w", data), discrim.lda("y ~ x + w", data)):
