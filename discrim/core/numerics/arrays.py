@@ -148,12 +148,13 @@ def lq(matrix: Floats) -> tuple[Floats, Floats]:
     The eigenvectors of A A' make the rows of A nearly orthogonal, and a Cholesky factor of their scaled
     products removes the remainder. Rows that are nearly zero then are orthogonalized by a QR decomposition.
     These are products with n columns, which take a fraction of the time of a QR decomposition of A', and the
-    digits of small singular values are kept.
+    digits of small singular values are kept. The computation uses A divided by a power of two, so that the
+    products neither overflow nor underflow.
 
     Parameters
     ----------
     matrix : (m, n) float
-        Finite matrix A with m <= n.
+        Finite matrix A with m <= n, not empty.
 
     Returns
     -------
@@ -162,18 +163,22 @@ def lq(matrix: Floats) -> tuple[Floats, Floats]:
     basis : (m, n) float
         Q.
     """
-    rotation = np.linalg.eigh(matrix @ matrix.T)[1][:, ::-1]
-    rows = rotation.T @ matrix
+    exponent = np.frexp(np.abs(matrix).max())[1]
+    scaled = np.ldexp(matrix, -exponent)
+    rotation = np.linalg.eigh(scaled @ scaled.T)[1][:, ::-1]
+    rows = rotation.T @ scaled
     sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    r = int((sizes > MIN_ROW_RATIO * sizes.max(initial=0.0)).sum())
+    max_size = float(sizes.max())
+    r = int((sizes > MIN_ROW_RATIO * max_size).sum())
     unit = rows[:r] / sizes[:r, None]
     root = np.linalg.cholesky(unit @ unit.T)
     lower = np.zeros((len(rows), len(rows)))
     lower[:r, :r] = root * sizes[:r, None]
     basis = np.linalg.inv(root) @ unit
     if r < len(rows):
-        # Below the rounding errors, but never zero, so that the basis is complete.
-        tiny = max(float(sizes.max(initial=0.0)) * EPS**2, 1e-200)
+        # Below the rounding errors, but not zero, so that the basis is complete. A matrix of zeros does not
+        # need it, because a QR decomposition of zeros has orthonormal columns.
+        tiny = max_size * EPS**2
         vectors = rows[r:] + tiny * np.random.default_rng(0).standard_normal(rows[r:].shape)
         triangle = np.eye(len(rows) - r)
         # Rounding errors of a row that is nearly zero are not orthogonal to the basis after the first time.
@@ -184,7 +189,7 @@ def lq(matrix: Floats) -> tuple[Floats, Floats]:
             vectors, triangle = vectors.T, triangle @ factor.T
         lower[r:, r:] = triangle
         basis = np.concatenate([basis, vectors])
-    return rotation @ lower, basis
+    return np.ldexp(rotation @ lower, exponent), basis
 
 
 @cache

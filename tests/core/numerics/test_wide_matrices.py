@@ -43,3 +43,15 @@ def test_wide_matrices_are_decomposed_to_rounding(kind: str) -> None:
     np.testing.assert_allclose(lower @ basis, rows, atol=1e-14 * norm + 1e-150)
     np.testing.assert_allclose(left * singular_values @ right, rows, atol=1e-14 * norm + 1e-150)
     np.testing.assert_allclose(singular_values, expected, atol=1e-14 * norm)
+
+
+@pytest.mark.parametrize("kind", ["regular", "centred", "rank one", "zero rows"])
+@pytest.mark.parametrize("scale", [1e154, 1e300, 1e-155, 1e-200, 1e-300])
+def test_wide_matrices_of_extreme_magnitude_are_decomposed_to_rounding(kind: str, scale: float) -> None:
+    rows = make_rows(kind) * scale
+    left, singular_values, right = svd(rows, full_matrices=False)
+    expected = np.linalg.svd(rows, full_matrices=False)[1]
+    np.testing.assert_allclose(singular_values / expected[0], expected / expected[0], atol=1e-14)
+    np.testing.assert_allclose(left * (singular_values / expected[0]) @ right, rows / expected[0], atol=1e-14)
+    for orthonormal in (right, left.T):
+        np.testing.assert_allclose(orthonormal @ orthonormal.T, np.eye(12), atol=1e-14)
