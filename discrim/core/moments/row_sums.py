@@ -209,18 +209,20 @@ class RowSums:
             np.copyto(deviations, columns)
             self._add_by_class(deviations, codes, weights)
             return
+        is_scaled = not (self.scale == 1).all()
         if self._common_centre is None:
             class_centres = self.centres.T if is_by_row else self.centres
             np.take(class_centres, codes, axis=0 if is_by_row else 1, mode="clip", out=buffer)
             np.subtract(columns, deviations, out=deviations)
         elif self._common_centre.any():
             np.subtract(columns, self._common_centre, out=deviations)
-        elif weights is None and not self._uses_triangle:
-            # The BLAS of scipy would copy a block of a table to new memory.
-            deviations = columns
-        else:
+        elif is_scaled or weights is not None or self._uses_triangle:
             np.copyto(deviations, columns)
-        if not (self.scale == 1).all():
+        else:
+            # The BLAS of scipy would copy a block of a table to new memory. The rows of the caller are only
+            # read below, because there are neither scales nor weights.
+            deviations = columns
+        if is_scaled:
             deviations *= self.scale[:, None]
         _add_class_sums(self.sums, deviations, codes, weights)
         if self.required_moments == "diagonal":

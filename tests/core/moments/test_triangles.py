@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discrim.core.moments.moments import gather
-from discrim.core.moments.row_sums import trapezoidal_root
+from discrim.core.moments.row_sums import RowSums, trapezoidal_root
 from discrim.design.design_rows import BLOCK_ROW_DIVISOR, _rows_per_block
 
 
@@ -71,3 +71,23 @@ def test_root_of_rows_equals_the_qr_decomposition(m: int, p: int, kind: str) -> 
     )
     if kind == "regular":
         np.testing.assert_allclose(np.abs(root), np.abs(np.linalg.qr(rows, mode="r")), atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("spread", ["pooled", "class", "diagonal"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_rows_are_not_modified(order: str, spread: str, weighted: bool, scale: float) -> None:
+    rng = np.random.default_rng(1)
+    # Standardized columns need no copy.
+    x = np.asarray(rng.normal(size=(200, 3)), order=order)
+    codes = rng.integers(0, 2, 200)
+    weights = rng.uniform(0.5, 2.0, 200) if weighted else None
+    before = x.copy()
+    sums = RowSums(2, 3, spread)
+    sums.add(x, codes, weights)
+    np.testing.assert_array_equal(x, before)
+    # A pass does not rescale columns between blocks; the rows are not to depend on it.
+    sums.scale = np.full(3, scale)
+    sums.add(x, codes, weights)
+    np.testing.assert_array_equal(x, before)
