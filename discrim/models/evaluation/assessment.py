@@ -210,6 +210,9 @@ MAX_CONFUSION_CLASSES = 256
 BYTES_PER_DRAW = 4
 """Bytes of a row count or predicted class (int32), which are stored for each row and bootstrap sample."""
 
+DEFAULT_FOLD_SEED = 0
+"""Seed of the folds by which the default error rates replace leave-one-out, unless the user passes one."""
+
 MAX_LEAVE_ONE_OUT_REFITS = 50
 """Number of rows (sum of weights) up to which leave-one-out by a refit for each row counts as fast."""
 
@@ -618,7 +621,7 @@ def row_weights(design_rows: DesignRows) -> Floats | None:
 
 def error_rates(
     fit: FittedModel[Any],
-    methods: Sequence[ErrorMethod],
+    methods: Sequence[ErrorMethod] | None,
     data: Any,
     options: EvaluationOptions,
     *,
@@ -629,8 +632,10 @@ def error_rates(
     Parameters
     ----------
     fit : FittedModel
-    methods : sequence of str
-        Names among `ErrorMethod`, or one name; DataError for other values. Repeated names count once.
+    methods : sequence of str or None
+        Names among `ErrorMethod`, or one name; DataError for other values. Repeated names count once. None
+        for the default: none with `data`, otherwise "apparent" and "loo", which "cv" replaces if the model
+        does not support "loo".
     data : table or None
         New rows, whose error is an additional row with the index `NEW_ROWS`.
     options : EvaluationOptions
@@ -655,6 +660,9 @@ def error_rates(
         The model does not support a method, or `options.prior` is passed for a method outside
         `METHODS_WITH_PRIOR`.
     """
+    is_default = methods is None and data is None
+    if methods is None:
+        methods = ("apparent",) if data is None else ()
     compute_rates: dict[str, Callable[[], ErrorRateEstimate]] = {
         "632+": lambda: _bootstrap_error(fit, options),
         "posterior": lambda: _posterior_error(fit, options, stratified=False),
@@ -682,6 +690,10 @@ def error_rates(
             )
     _raise_if_weights_without_data(data, options)
     rates = [(method, compute_rates[method]()) for method in dict.fromkeys(requested_methods)]
+    fallback_note = ""
+    if is_default:
+        method_name, rate, fallback_note = _rate_of_left_out_rows(fit, options)
+        rates.append((method_name, rate))
     if data is not None:
         rates.append((NEW_ROWS, _new_rows_error(fit, data, options)))
     validation.refits_prior(fit, options.refit_prior)
@@ -697,7 +709,7 @@ def error_rates(
         class_rates = pd.DataFrame(by_method, index=table.index, columns=fit.classes)
         table = table.rename(columns=lambda name: make_unique_name(name, fit.classes))
         table = pd.concat([table, class_rates], axis=1)
-    reasons = _missing_interval_notes(rates)
+    reasons = [fallback_note, *_missing_interval_notes(rates)]
     if fit.has_rows and not {"loo", "cv"}.isdisjoint(table.index):
         is_lone = absent_class_mask(used_codes(fit.design_rows), fit.design_rows.weights, len(fit.classes))
         reasons.append(absent_classes_note(fit.classes[np.unique(used_codes(fit.design_rows)[is_lone])]))
@@ -705,6 +717,28 @@ def error_rates(
     if reasons:
         table.attrs["note"] = " ".join(reasons)
     return table
+
+
+def _rate_of_left_out_rows(
+    fit: FittedModel[Any], options: EvaluationOptions
+) -> tuple[str, ErrorRateEstimate, str]:
+    """Return the method "loo", its error rate and an empty note, or those of "cv" if it is not supported.
+
+    The note on "cv" states the reason and the seed, which is `DEFAULT_FOLD_SEED` if `options.seed` is None.
+    """
+    try:
+        return "loo", counted_rates(fit, "loo", options), ""
+    except NotSupportedError as error:
+        seed = DEFAULT_FOLD_SEED if options.seed is None else options.seed
+        try:
+            rate = counted_rates(fit, "cv", replace(options, seed=seed))
+        except NotSupportedError as fold_error:
+            raise fold_error from error
+        note = (
+            f"Leave-one-out is not supported, and {options.folds} folds with seed {seed} replace it: "
+            f"{error.message}"
+        )
+        return "cv", rate, note
 
 
 def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
@@ -843,13 +877,10 @@ def split_table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
     """Return the table and the methods in the arguments of `error_rates`.
 
     Its first argument, `data`, may be the methods, if `methods` is None; the table is then None. The default
-    methods are "apparent" and "loo", or none if there is a table. Other methods are returned unchanged and
-    not validated.
+    methods remain None. Other methods are returned unchanged and not validated.
     """
     if methods is None and _is_methods_argument(data):
-        data, methods = None, data
-    if methods is None:
-        return data, ("apparent", "loo") if data is None else ()
+        return None, data
     return data, methods
 
 

@@ -19,7 +19,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.design.levels import Unseen
-from discrim.errors import DataError, DiscrimError, NotSupportedError
+from discrim.errors import DataError, DiscrimError
 from discrim.models.base.available import available_if
 from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import CALIBRATOR_KEY, FittedModel, Missing, MissingPolicy
@@ -247,7 +247,8 @@ class EvaluationMethods(FittedResults):
             class, or with a missing value, are left out, and a warning counts them.
         methods : sequence of str, optional
             By default "apparent" and "loo", or with `data` only the error on its rows. "cv" replaces "loo" if
-            the model does not support it, for example because it would refit each of more than 2,000 rows.
+            the model does not support it, for example because it would refit each of more than 2,000 rows;
+            `attrs["note"]` then states the reason and the seed, which is 0 by default.
             They can be the first argument, for example `error_rates(["cv"])`. "apparent" is the error on the
             data of the fit. "loo" leaves each row out and keeps selections and transforms. "cv" leaves folds
             out and repeats both.
@@ -267,7 +268,8 @@ class EvaluationMethods(FittedResults):
         replicates : int
             Number of bootstrap samples of "632+".
         seed : int, optional
-            Seed of the folds of "cv" and of the samples of "632+". No other method is random.
+            Seed of the folds of "cv" and of the samples of "632+", by default a random one. No other method
+            is random.
         by_class : bool
             Whether to add a column for each class with the rate within it. If a class has the name of another
             column, its column is named in parentheses.
@@ -305,7 +307,6 @@ class EvaluationMethods(FittedResults):
         method
         new rows      0.04  0.0083  0.1125
         """
-        is_default = data is None and methods is None
         data, methods = assessment.split_table_and_methods(data, methods)
         misclassification_costs = cost_matrix(costs, self.classes)
         prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
@@ -321,12 +322,7 @@ class EvaluationMethods(FittedResults):
             prior_values,
             weights,
         )
-        try:
-            return assessment.error_rates(self._fit, methods, data, options, by_class=by_class)
-        except NotSupportedError:
-            if not is_default:
-                raise
-            return assessment.error_rates(self._fit, ("apparent", "cv"), None, options, by_class=by_class)
+        return assessment.error_rates(self._fit, methods, data, options, by_class=by_class)
 
     def assess(
         self,

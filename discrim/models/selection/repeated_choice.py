@@ -110,11 +110,11 @@ class RepeatedChoice(SummarizedResults):
             The model cannot be fitted without some fold, or the rows are read in chunks and a choice needs a
             call.
         """
-        is_default = methods is None and data is None
         data, methods = split_table_and_methods(data, methods)
+        if methods is None:
+            methods = ("apparent", "cv") if data is None else ()
         is_list = isinstance(methods, Iterable) and not isinstance(methods, str)
         method_names: list[Any] = list(methods) if is_list else [methods]
-        method_names = ["apparent", "cv"] if is_default else method_names
         for method in method_names:
             check_word("methods", method, CHOICE_METHODS)
         shared: dict[str, Any] = {"prior": prior, "costs": costs, "level": level, "folds": folds}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from itertools import product
 
@@ -570,6 +571,31 @@ def test_methods_may_be_the_only_argument_of_error_rates():
     for wrong in (lambda: fit.error_rates("lo"), lambda: fit.error_rates(["apparent"], half)):
         with pytest.raises(DataError):
             wrong()
+
+
+def test_default_folds_are_reproducible_and_noted():
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(rng.normal(size=(2_001, 2)), columns=["x", "w"])
+    table["y"] = np.where(table["x"] + rng.logistic(size=2_001) > 0, "a", "b")
+    fit = discrim.logistic("y ~ x + w", table, penalty=discrim.penalty.Ridge(0.1))
+    with pytest.raises(NotSupportedError) as caught:
+        fit.error_rates(["loo"])
+    rates = fit.error_rates()
+    pd.testing.assert_frame_equal(fit.error_rates(), rates)
+    pd.testing.assert_frame_equal(fit.error_rates(["apparent", "cv"], seed=0), rates)
+    assert caught.value.message in rates.attrs["note"]
+    assert "seed 0" in rates.attrs["note"]
+    seeded = fit.error_rates(seed=3, folds=5)
+    pd.testing.assert_frame_equal(fit.error_rates(["apparent", "cv"], seed=3, folds=5), seeded)
+    assert "5 folds with seed 3" in seeded.attrs["note"]
+    assert "note" not in fit.error_rates(["apparent", "cv"], seed=0).attrs
+
+
+def test_default_methods_do_not_replace_other_unsupported_options():
+    stored = pickle.loads(pickle.dumps(lda("species ~ .", IRIS)))
+    with pytest.raises(NotSupportedError) as caught:
+        stored.error_rates()
+    assert "apparent" in str(caught.value)
 
 
 @pytest.mark.parametrize("prior", [None, {"a": 0.2, "b": 0.5, "c": 0.3}])
