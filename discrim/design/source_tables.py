@@ -674,7 +674,7 @@ class _CollectedRows:
             if factor_rows.size:
                 new_positions.append(factor_positions[self._new_factor_level_rows(code, expr, factor_rows)])
                 # Stop before the rest of the source is read.
-                raise_if_too_many_levels(expr, len(self._labels_by_code.get(code, ())))
+                raise_if_too_many_levels(expr, len(self._labels_by_code.get(code, ())), factor_rows)
         if len(positions) and not self._has_complete_row:
             self._has_complete_row = True
             new_positions.append(positions[:1])

@@ -40,8 +40,10 @@ from discrim.core.numerics.arrays import Codes, Mask
 from discrim.data.table import Table
 from discrim.data.values import (
     Scalar,
+    are_numbers,
     check_not_numbers_as_text,
     coded_levels,
+    factorize,
     find_levels,
     warn_if_labels_name_rows,
 )
@@ -419,7 +421,8 @@ def expand_right_side(
             dot_columns = [name for name in table.names if name not in excluded_columns]
             codes = list(map(grammar.quote, dot_columns))
             factors = [
-                Expression(code, Column(name), (name,)) for code, name in zip(codes, dot_columns, strict=True)
+                Expression(code, Column(name), (name,), is_from_dot=True)
+                for code, name in zip(codes, dot_columns, strict=True)
             ]
         else:
             factors = [read_leaf(source, leaf_node, table, functions)]
@@ -941,12 +944,13 @@ def _learn_factor(
     if isinstance(root, Column) and rows.stop - rows.start > N_ROWS_READ_FIRST:
         # Looking up all texts of a long column takes seconds; the first rows usually suffice to refuse it.
         first_rows = rows.first_rows(N_ROWS_READ_FIRST)
-        raise_if_too_many_levels(expr, first_rows.series(root.name).nunique(), n_rows_for_refusal)
+        n_first_levels = first_rows.series(root.name).nunique()
+        raise_if_too_many_levels(expr, n_first_levels, first_rows, n_rows_for_refusal)
     factorized = rows.codes_and_labels(root.name) if isinstance(root, Column) else None
     if isinstance(root, Column) and factorized is not None:
         is_text = rows.column_type(root.name) == "text"
         n_levels = np.count_nonzero(np.bincount(factorized[0][factorized[0] >= 0]))
-        raise_if_too_many_levels(expr, int(n_levels), n_rows_for_refusal)
+        raise_if_too_many_levels(expr, int(n_levels), rows, n_rows_for_refusal)
         # Unlike categories, text declares no levels: a text without a complete row is not one.
         levels, codes = coded_levels(
             *factorized, description, is_declared=not is_text, keep_unused=rows.table.is_chunk and not is_text
@@ -976,7 +980,11 @@ MAX_LEVELS_PER_ROW = 0.9
 """Number of levels of a factor relative to the number of rows above which it has almost as many."""
 
 
-def raise_if_too_many_levels(expr: Expression, n_levels: int, n_rows: int = 0) -> None:
+N_TEXTS_TESTED = 1_000
+"""Number of values of a refused text column by which it is decided whether it contains numbers."""
+
+
+def raise_if_too_many_levels(expr: Expression, n_levels: int, rows: RowRange, n_rows: int = 0) -> None:
     """Raise a FormulaError for a factor that is a column of free text, identifiers or similar.
 
     Parameters
@@ -985,6 +993,8 @@ def raise_if_too_many_levels(expr: Expression, n_levels: int, n_rows: int = 0) -
         The factor.
     n_levels : int
         Number of its levels that have been found.
+    rows : RowRange
+        Rows that have been read, or the last ones of them.
     n_rows : int, optional
         Number of rows of the table, if it is known.
 
@@ -993,6 +1003,8 @@ def raise_if_too_many_levels(expr: Expression, n_levels: int, n_rows: int = 0) -
     FormulaError
         The factor requires more than `grammar.MAX_COLUMNS` columns, or has more levels than
         `MAX_LEVELS_PER_ROW` times the number of rows, which is at least `MIN_ROWS_FOR_REFUSAL`.
+    DataError
+        The factor has as many levels, but is a text column most of whose values in `rows` are numbers.
     """
     if n_levels > grammar.MAX_COLUMNS + 1:
         problem = f"has more than {grammar.MAX_COLUMNS:,} different values"
@@ -1000,12 +1012,25 @@ def raise_if_too_many_levels(expr: Expression, n_levels: int, n_rows: int = 0) -
         problem = f"has {n_levels:,} different values in {n_rows:,} rows"
     else:
         return
+    if isinstance(expr.root, Column) and rows.column_type(expr.root.name) == "text":
+        _raise_if_numbers_as_text(expr.root.name, rows)
+    exclusion = f"Exclude it by `. - {expr.code}`" if expr.is_from_dot else "Remove it from the formula"
     raise FormulaError(
         f"The predictor {expr.label!r} {problem}, and each needs a column in the design. It probably "
         "contains free text or names the rows.",
-        hint=f"Exclude it from the formula, for example by . - {expr.code}, or merge its values.",
+        hint=f"{exclusion}, or merge its values.",
         columns=expr.columns,
     )
+
+
+def _raise_if_numbers_as_text(name: str, rows: RowRange) -> None:
+    """Raise a DataError if most values of a text column are numbers, in the first rows and in all rows."""
+    texts = rows.series(name)
+    present = texts.notna().to_numpy()
+    texts = texts[present]
+    if 2 * are_numbers(texts.iloc[:N_TEXTS_TESTED]).sum() > min(len(texts), N_TEXTS_TESTED):
+        codes, levels = factorize(texts)
+        check_not_numbers_as_text(levels, codes, name, lambda: rows.index[present])
 
 
 def _choose_codings(

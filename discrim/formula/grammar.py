@@ -20,7 +20,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
@@ -626,6 +626,8 @@ class Expression:
         Functions of the user that it calls.
     stateful : tuple of str
         Stateful functions, which learn from the rows, inner calls first.
+    is_from_dot : bool
+        Whether it is a column for which the ``.`` of a formula stands.
     """
 
     code: str
@@ -633,6 +635,7 @@ class Expression:
     columns: tuple[str, ...]
     functions: tuple[str, ...] = ()
     stateful: tuple[str, ...] = ()
+    is_from_dot: bool = field(default=False, compare=False)
 
     @property
     def label(self) -> str:

@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from patsy.eval import EvalEnvironment, EvalFactor
 
+from discrim import lda
 from discrim.data.table import Table
 from discrim.design.matrix import DesignMatrix, response_codes
 from discrim.design.rows import read_rows
@@ -1221,7 +1222,41 @@ def test_text_with_almost_as_many_levels_as_rows_is_an_error(dtype, n, n_levels)
         resolve_formula("y ~ .", Table(data))
     assert caught.value.columns == ("free text",)
     assert ". - `free text`" in caught.value.hint
+    with pytest.raises(FormulaError) as caught:
+        resolve_formula("y ~ x + `free text`", Table(data))
+    assert ". -" not in caught.value.hint
     resolve_formula("y ~ . - `free text`", Table(data))
+
+
+@pytest.mark.parametrize("dtype", ["str", "object"])
+@pytest.mark.parametrize("n", [1_500, 250_000])
+def test_numbers_as_text_are_not_mistaken_for_free_text(dtype, n):
+    price = pd.Series([str(1_000 + row) for row in range(n)], dtype=dtype)
+    price[700] = "?"
+    price[3] = None
+    data = pd.DataFrame({"y": np.tile(["a", "b"], n // 2), "x": np.arange(n), "price": price})
+    data.index += 10
+    with pytest.raises(DataError) as caught:
+        resolve_formula("y ~ .", Table(data))
+    assert (caught.value.columns, caught.value.rows) == (("price",), (710,))
+    assert "'?'" in caught.value.message
+    assert "to_numeric" in caught.value.hint
+
+
+@pytest.mark.parametrize("n", [1_500, 250_000])
+def test_numbers_as_text_in_a_file_are_not_mistaken_for_free_text(n, tmp_path):
+    price = pd.Series([str(1_000 + row) for row in range(n)], dtype=object)
+    price[700] = "?"
+    data = pd.DataFrame({"y": np.tile(["a", "b"], n // 2), "x": np.arange(n) % 7, "price": price})
+    data.to_csv(tmp_path / "prices.csv", index=False)
+    for source in (
+        tmp_path / "prices.csv",
+        lambda: (data[start : start + n // 5] for start in range(0, n, n // 5)),
+    ):
+        with pytest.raises(DataError) as caught:
+            lda("y ~ .", source)
+        assert caught.value.columns == ("price",)
+        assert "to_numeric" in caught.value.hint
 
 
 def test_a_tenth_of_repeated_texts_is_no_error():
