@@ -1028,7 +1028,7 @@ def _raise_if_numbers_as_text(name: str, rows: RowRange) -> None:
     texts = rows.series(name)
     present = texts.notna().to_numpy()
     texts = texts[present]
-    if 2 * are_numbers(texts.iloc[:N_TEXTS_TESTED]).sum() > min(len(texts), N_TEXTS_TESTED):
+    if 2 * are_numbers(texts.iloc[:N_TEXTS_TESTED].tolist()).sum() > min(len(texts), N_TEXTS_TESTED):
         codes, levels = factorize(texts)
         check_not_numbers_as_text(levels, codes, name, lambda: rows.index[present])
 

@@ -692,8 +692,8 @@ def error_rates(
     rates = [(method, compute_rates[method]()) for method in dict.fromkeys(requested_methods)]
     fallback_note = ""
     if is_default:
-        method_name, rate, fallback_note = _rate_of_left_out_rows(fit, options)
-        rates.append((method_name, rate))
+        left_out_method, rate, fallback_note = _rate_of_left_out_rows(fit, options)
+        rates.append((left_out_method, rate))
     if data is not None:
         rates.append((NEW_ROWS, _new_rows_error(fit, data, options)))
     validation.refits_prior(fit, options.refit_prior)
