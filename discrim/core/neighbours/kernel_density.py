@@ -57,7 +57,7 @@ from discrim.core.covariance.principal import marginal_covariance
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather, standardize_columns
 from discrim.core.moments.row_sums import ScatterType
-from discrim.core.numerics.arrays import Codes, Floats, Mask, sample_of_classes, slices
+from discrim.core.numerics.arrays import Codes, Floats, Mask, min_class_rows, sample_of_classes, slices
 from discrim.core.rules.rules import NoLikelihood, require_plugin_method
 
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
@@ -631,7 +631,7 @@ def search_rows(fit: KernelDensityFit, codes: Codes) -> tuple[Codes, Codes]:
     It is a sample of more than `MAX_SEARCH_PAIRS` pairs of rows. `codes` (n,) are the classes of the rows.
     """
     size = max(MAX_SEARCH_PAIRS / len(codes), MIN_SEARCH_ROWS)
-    return sample_strata(fit.points_by_class, codes, size, min_rows=2)
+    return sample_strata(fit.points_by_class, codes, size, min_class_rows(size, len(fit.points_by_class)))
 
 
 def sample_strata(

@@ -94,6 +94,11 @@ def sample_of_classes(codes: Codes, size: float, min_rows: int) -> Codes:
     return np.sort(order[rank_in_class < quotas[codes[order]]])
 
 
+def min_class_rows(size: float, n_classes: int) -> int:
+    """Return the `min_rows` of a sample of `size` rows: 100, or fewer if these would more than double it."""
+    return max(min(100, int(size) // n_classes), 2)
+
+
 def are_integers(values: Floats | float, minimum: float = 0.0, maximum: float = MAX_EXACT_INTEGER) -> bool:
     """Return whether all values are integers from `minimum` to `maximum`; true for an empty array.
 

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.discriminant.lda import LDAFit
-from discrim.core.numerics.arrays import Codes, Floats, check_memory, sample_of_classes
+from discrim.core.numerics.arrays import Codes, Floats, check_memory, min_class_rows, sample_of_classes
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.leave_one_out import RefitEachRow
@@ -233,7 +233,8 @@ MAX_SUMMARY_PAIRS = 2**24
 MIN_SUMMARY_ROWS = 1000
 """Number of pairs of rows above which a summary shows error rates of a sample, if the model compares rows.
 
-The rows of the sample form as many pairs with all rows, and are at least `MIN_SUMMARY_ROWS`.
+The rows of the sample form as many pairs with all rows, and are at least `MIN_SUMMARY_ROWS`. Samples of more
+than half of the rows are not used.
 """
 
 MIN_COSTED_COLUMNS = 48
@@ -757,29 +758,40 @@ def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
 def sampled_error_rate(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> ErrorRateEstimate | None:
     """Return the error rate of a sample of the rows of a fit, for a summary; None if all rows are evaluated.
 
-    The sample is random, the same in each call, and stratified by class. All rows are evaluated if the model
-    does not compare rows (`ModelSpec.compares_rows`), if there are at most `MAX_SUMMARY_PAIRS` pairs of rows,
+    The sample is random, the same in each call, and stratified by class, with at least `min_class_rows` of
+    each class. All rows are evaluated if the model does not compare rows (`ModelSpec.compares_rows`), if
+    there are at most `MAX_SUMMARY_PAIRS` pairs of rows, if the sample would have more than half of the rows,
     and if a row of the sample requires a refit.
     """
     if not (fit.spec.compares_rows and fit.has_rows) or fit.design_rows.table.nrows**2 <= MAX_SUMMARY_PAIRS:
         return None
     key = f"error rate of a sample, {method}"
     if key not in fit.cache:
-        fit.cache[key] = None
-        x, codes, weights = gather_weighted_rows(fit.design_rows)
-        positions = sample_of_classes(codes, max(MAX_SUMMARY_PAIRS / len(x), MIN_SUMMARY_ROWS), min_rows=2)
-        if method == "apparent":
-            scores = fit.rule().scores(x[positions])
-        else:
-            scores = fit.spec.leave_one_out_of_rows(fit, x, codes, positions)
-        if len(positions) < len(x) and not np.isnan(scores).any():
-            weights = None if weights is None else weights[positions]
-            counts = confusion_counts(codes[positions], Decision().codes(scores), len(fit.classes), weights)
-            fit.cache[key] = rates_of.error_rate_from_counts(
-                counts.astype(np.float64), fit.prior_values(), None, EvaluationOptions().level, sampled=False
-            )
+        # An interrupted or failed evaluation stores nothing.
+        fit.cache[key] = _evaluate_sample(fit, method)
     rate: ErrorRateEstimate | None = fit.cache[key]
     return rate
+
+
+def _evaluate_sample(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> ErrorRateEstimate | None:
+    """Return the error rate of a sample of the used rows; None if it is over half of them or needs refits."""
+    x, codes, weights = gather_weighted_rows(fit.design_rows)
+    n_classes = len(fit.classes)
+    size = max(MAX_SUMMARY_PAIRS / len(x), MIN_SUMMARY_ROWS)
+    positions = sample_of_classes(codes, size, min_class_rows(size, n_classes))
+    if 2 * len(positions) > len(x):
+        return None
+    if method == "apparent":
+        scores = fit.rule().scores(x[positions])
+    else:
+        scores = fit.spec.leave_one_out_of_rows(fit, x, codes, positions)
+    if np.isnan(scores).any():
+        return None
+    weights = None if weights is None else weights[positions]
+    counts = confusion_counts(codes[positions], Decision().codes(scores), n_classes, weights)
+    return rates_of.error_rate_from_counts(
+        counts.astype(np.float64), fit.prior_values(), None, EvaluationOptions().level, sampled=False
+    )
 
 
 def has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:

@@ -472,8 +472,8 @@ def kernel_density(
     Of more than 2,048 rows, a choice of the bandwidth leaves out a sample of 1,000 or more, and compares each
     with all rows. A quarter of the sample are the rows of each class that are farthest from its mean, on
     which the likelihood depends most; the others are random, the same in each call. The size of the sample is
-    ``path.attrs["sample"]``. Error rates in the summary of a fit to more than 4,096 rows are estimated from a
-    random sample too, which its header states; `error_rates()` uses all rows.
+    ``path.attrs["sample"]``. Error rates in the summary of a fit to more than about 5,800 rows are estimated
+    from a random sample too, which its header states; `error_rates()` uses all rows.
 
     Columns of normal kernels can be integrated out: ``missing="integrate"`` of `predict`.
 

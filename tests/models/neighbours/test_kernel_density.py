@@ -435,7 +435,8 @@ def test_bandwidth_of_many_rows_is_chosen_by_a_sample_of_left_out_rows(monkeypat
     fit = kernel_density("y ~ .", table)
     path, left_out = fit.path, complete.path
     n_sampled = path.attrs["sample"]
-    assert 400 <= n_sampled <= 406
+    # The smallest class is sampled completely, and of the second class 100 random rows are added.
+    assert 440 <= n_sampled <= 442
     assert f"from a sample of {n_sampled} rows" in " ".join(str(fit.summary()).split())
     pd.testing.assert_frame_equal(path, kernel_density("y ~ .", table).path)
     best = np.flatnonzero(left_out["bandwidth"] == fit.bandwidth.iloc[0])[0]
@@ -449,7 +450,7 @@ def test_bandwidth_of_many_rows_is_chosen_by_a_sample_of_left_out_rows(monkeypat
     codes = complete._fit.design_rows.codes
     expected = sum(scores[i] * totals[strata[i]] / counts[strata[i]] for i in positions)
     np.testing.assert_allclose(path["llf"][10], expected, rtol=1e-12)
-    assert set(codes[positions]) == {0, 1, 2}
+    np.testing.assert_array_equal(np.bincount(codes[positions])[2], 20)
 
 
 def _left_out_densities(fit, bandwidth, positions):
@@ -471,13 +472,57 @@ def test_summary_of_many_rows_shows_the_errors_of_a_stated_sample(verb, monkeypa
     monkeypatch.setattr(assessment, "MIN_SUMMARY_ROWS", 100)
     sampled = verb("y ~ .", table)
     text = " ".join(str(sampled.summary()).split())
-    assert "from a random sample of 201 observations" in text or "of 200 observations" in text
+    assert "from a random sample of 202 observations" in text
     for method in ("apparent", "loo"):
         rate = assessment.sampled_error_rate(sampled._fit, method)
-        assert rate.total in (200, 201)
+        assert rate.total == 202
         assert abs(rate.estimate - complete[method]) < 4 * max(rate.se, 0.01)
     assert "of a sample" in repr(sampled)
     pd.testing.assert_series_equal(sampled.error_rates()["estimate"], complete)
+
+
+def test_sample_of_a_summary_has_all_rows_of_small_classes(monkeypatch):
+    table = simulate_classes(900, 3, 3)[2].assign(y=np.repeat(list("abc"), [540, 351, 9]))
+    table["x0"] += 2.0 * (table["y"] == "b") + 1.0 * (table["y"] == "c")
+    monkeypatch.setattr(assessment, "MAX_SUMMARY_PAIRS", 900)
+    monkeypatch.setattr(assessment, "MIN_SUMMARY_ROWS", 300)
+    fit = knn("y ~ .", table, k=5, prior=[0.2, 0.3, 0.5])
+    rates = fit.error_rates(["loo"], by_class=True)
+    sampled = assessment.sampled_error_rate(fit._fit, "loo")
+    assert sampled.total == 180 + 117 + 9
+    assert sampled.by_class[2] == pytest.approx(rates.loc["loo", "c"])
+    assert abs(sampled.estimate - rates.loc["loo", "estimate"]) < 4 * sampled.se
+
+
+def test_sample_of_a_summary_is_at_most_half_of_the_rows_that_are_used(monkeypatch):
+    table = simulate_classes(600, 3, 2)[2]
+    monkeypatch.setattr(assessment, "MAX_SUMMARY_PAIRS", 600)
+    monkeypatch.setattr(assessment, "MIN_SUMMARY_ROWS", 200)
+    fit = knn("y ~ .", table, k=5)._fit
+    assert assessment.sampled_error_rate(fit, "loo").total == 202
+    unlabelled = table.astype({"y": object})
+    unlabelled.loc[unlabelled.index[::2], "y"] = None
+    fit = knn("y ~ .", unlabelled, k=5)._fit
+    with monkeypatch.context() as context:
+        context.setattr(type(fit.spec), "leave_one_out_of_rows", None)
+        assert assessment.sampled_error_rate(fit, "loo") is None
+
+
+def test_interrupted_summary_does_not_change_the_next_one(monkeypatch):
+    table = simulate_classes(600, 3, 2)[2]
+    monkeypatch.setattr(assessment, "MAX_SUMMARY_PAIRS", 600)
+    monkeypatch.setattr(assessment, "MIN_SUMMARY_ROWS", 200)
+    expected = str(knn("y ~ .", table, k=5).summary())
+    fit = knn("y ~ .", table, k=5)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(type(fit._fit.spec), "leave_one_out_of_rows", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            str(fit.summary())
+    assert str(fit.summary()) == expected
 
 
 def test_plane_of_many_rows_draws_kernels_of_a_stated_sample(monkeypatch):
