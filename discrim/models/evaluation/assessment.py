@@ -761,9 +761,12 @@ def sampled_error_rate(fit: FittedModel[Any], method: Literal["apparent", "loo"]
     The sample is random, the same in each call, and stratified by class, with at least `min_class_rows` of
     each class. All rows are evaluated if the model does not compare rows (`ModelSpec.compares_rows`), if
     there are at most `MAX_SUMMARY_PAIRS` pairs of rows, if the sample would have more than half of the rows,
-    and if a row of the sample requires a refit.
+    and if a row of the sample requires a refit. The result is None also if `is_slow_to_evaluate`, because
+    the summary then omits the rate.
     """
-    if not (fit.spec.compares_rows and fit.has_rows) or fit.design_rows.table.nrows**2 <= MAX_SUMMARY_PAIRS:
+    if not (fit.spec.compares_rows and fit.has_rows) or is_slow_to_evaluate(fit):
+        return None
+    if fit.design_rows.table.nrows**2 <= MAX_SUMMARY_PAIRS:
         return None
     key = f"error rate of a sample, {method}"
     if key not in fit.cache:

@@ -18,6 +18,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.design.levels import has_learnt_transform
 from discrim.errors import NotSupportedError
 from discrim.inference.calibration import estimate_recalibration, log_odds_against_rest
+from discrim.inference.error_rates import ErrorRateEstimate
 from discrim.inference.mean_differences import anova_table
 from discrim.models.base.display import format_count
 from discrim.models.base.fit import FittedModel
@@ -229,13 +230,27 @@ def error_items(fit: FittedModel[Any], *, left_out: bool = True) -> list[HeaderI
 
 
 def error_sample_note(fit: FittedModel[Any]) -> str:
-    """Return a sentence, after a space, on the sample that is evaluated; empty if all rows are."""
-    rates = sampled_error_rate(fit, "loo")
-    if rates is None:
+    """Return a sentence, after a space, on the sample that is evaluated; empty if no sample is.
+
+    It is about the rates that `error_items` shows.
+    """
+    sampled_rates: dict[str, ErrorRateEstimate] = {}
+    methods: tuple[tuple[str, Literal["apparent", "loo"]], ...]
+    methods = ("leave-one-out", "loo"), ("resubstitution", "apparent")
+    for label, method in methods:
+        try:
+            rates = sampled_error_rate(fit, method)
+        except NotSupportedError:
+            continue
+        if rates is not None and rates.total > 0:
+            sampled_rates[label] = rates
+    if not sampled_rates:
         return ""
+    label, rates = next(iter(sampled_rates.items()))
+    subject = "error rates are" if len(sampled_rates) == 2 else f"{label} error is"
     return (
-        f" The error rates are estimated from a random sample of {format_count(rates.total)} observations "
-        f"(standard error of leave-one-out: {100 * rates.se:.1f} %); error_rates() uses all."
+        f" The {subject} estimated from a random sample of {format_count(rates.total)} observations "
+        f"(standard error of {label}: {100 * rates.se:.1f} %); error_rates() uses all."
     )
 
 

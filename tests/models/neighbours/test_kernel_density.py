@@ -508,6 +508,21 @@ def test_sample_of_a_summary_is_at_most_half_of_the_rows_that_are_used(monkeypat
         assert assessment.sampled_error_rate(fit, "loo") is None
 
 
+def test_note_on_the_sample_is_about_the_rates_that_the_summary_shows(monkeypatch):
+    table = simulate_classes(600, 3, 2)[2]
+    monkeypatch.setattr(assessment, "MAX_SUMMARY_PAIRS", 600)
+    monkeypatch.setattr(assessment, "MIN_SUMMARY_ROWS", 200)
+    # Leave-one-out is not supported if k is the number of rows.
+    text = " ".join(str(knn("y ~ .", table, k=600).summary()).split())
+    assert "Error, leave-one-out not available" in text
+    assert "The resubstitution error is estimated from a random sample of 202 observations" in text
+    monkeypatch.setattr(assessment, "MAX_SUMMARY_OPERATIONS", 1.0)
+    for k in (5, 600):
+        text = " ".join(str(knn("y ~ .", table, k=k).summary()).split())
+        assert text.count("see error_rates()") == 2
+        assert "random sample" not in text
+
+
 def test_interrupted_summary_does_not_change_the_next_one(monkeypatch):
     table = simulate_classes(600, 3, 2)[2]
     monkeypatch.setattr(assessment, "MAX_SUMMARY_PAIRS", 600)
