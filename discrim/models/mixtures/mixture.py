@@ -137,6 +137,8 @@ def _fit_rows(
             with Progress(0, "steps of EM") as progress:
                 refit = core.continue_with_all_rows(fit, moments, (x, codes, weights), choice.plan, progress)
             if not isinstance(refit, Degenerate):
+                if path is not None:
+                    path.attrs["sample"] = core.max_search_rows(moments.n_columns)
                 return refit, path
     return _search(choice, design_rows, all_rows, **priors)
 
@@ -552,7 +554,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         Columns: class (absent if a form is over all classes), components (of each class), covariance
         (mclust's name), df, llf (log-likelihood given the classes), bic (df ln n - 2 llf), chosen (bool). df,
         llf and n are of the class, or of all classes if a form is over all classes. llf and n are of a sample
-        of each class of over 5,000 rows (or 500 per column); see the Notes of `discrim.mixture`.
+        of each class of over 5,000 rows (or 500 per column), whose size per class is ``attrs["sample"]``; it
+        is absent if all rows were used. See the Notes of `discrim.mixture`.
 
         Raises
         ------
@@ -1142,9 +1145,8 @@ def _header_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pa
 
 def _sample_note(fit: FittedModel[MixtureFit]) -> str:
     """Return the sentence that the choice by BIC used a sample, or an empty text if it used all rows."""
-    moments = fit.estimates.moments
-    size = core.max_search_rows(moments.n_columns)
-    if moments.counts.max() <= size:
+    size = 0 if fit.path is None else fit.path.attrs.get("sample", 0)
+    if not size:
         return ""
     return (
         f"Components are chosen from a sample of {size:,} observations of each larger class; "

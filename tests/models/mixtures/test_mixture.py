@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import mpmath
 import numpy as np
@@ -484,6 +485,8 @@ def test_components_of_large_classes_are_chosen_from_a_stated_sample():
     fit = mixture("y ~ .", data, most=2, starts=3)
     assert fit.components.to_dict() == {"one": 1, "two": 2}
     assert "a sample of 5,000 observations of each larger class" in " ".join(str(fit.summary()).split())
+    assert fit.path.attrs["sample"] == 5000
+    assert pickle.loads(pickle.dumps(fit)).path.attrs["sample"] == 5000
     chosen = fit.path[fit.path["chosen"]].set_index("class")
     # The candidates of the large class refer to 5,000 rows, and all estimates to all rows.
     assert chosen.loc["two", "bic"] == pytest.approx(11 * np.log(5000) - 2 * chosen.loc["two", "llf"])
@@ -527,3 +530,4 @@ def test_choice_uses_all_rows_if_the_sample_is_singular():
     fit = mixture("y ~ .", data.assign(rare=rare.astype(float)), most=1)
     n = (data.y == "two").sum()
     assert fit.path.loc[1, "bic"] == pytest.approx(9 * np.log(n) - 2 * fit.path.loc[1, "llf"])
+    assert "sample of" not in str(fit.summary())
