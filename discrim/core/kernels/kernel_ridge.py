@@ -45,7 +45,7 @@ from discrim.core.kernels.kernels import (
     median_distance,
     raise_if_equal_rows,
 )
-from discrim.core.numerics.arrays import Codes, Floats, slices
+from discrim.core.numerics.arrays import Codes, Floats, min_class_rows, sample_of_classes, slices
 from discrim.core.numerics.threads import all_blas_threads
 
 MAX_EIGEN_ROWS = 400
@@ -57,8 +57,8 @@ N_LANDMARKS = 200
 MAX_SEARCH_ROWS = 1_500
 N_SAMPLE_ROWS = 1_000
 MAX_FINAL_PRODUCTS = 8e10
-"""With more than `MAX_SEARCH_ROWS` rows, a random sample of `N_SAMPLE_ROWS` determines kernel, scale, width
-and ridge. Width and ridge are then varied on all rows, within `MAX_FINAL_PRODUCTS` multiplications and
+"""With more than `MAX_SEARCH_ROWS` rows, a random sample of about `N_SAMPLE_ROWS` determines kernel, scale,
+width and ridge. Width and ridge are then varied on all rows, within `MAX_FINAL_PRODUCTS` multiplications and
 additions and `MIN_SECOND_STAGE_CANDIDATES` candidates.
 """
 
@@ -839,8 +839,9 @@ def choose_kernel(
 
     The best ridge of each combination of kernel, scale and width is found from the eigenvectors of all rows
     (up to `MAX_EIGEN_ROWS`) or from landmarks. In the second case, the best candidates are then compared on
-    all rows. With more than `MAX_SEARCH_ROWS` rows this is done for a random sample of them, with a fixed
-    seed, and only its result is then varied on all rows.
+    all rows. With more than `MAX_SEARCH_ROWS` rows this is done for a random sample of them, stratified by
+    class, with a fixed seed, and only its result is then varied on all rows. All rows are searched if all
+    rows of the sample are equal.
 
     Parameters
     ----------
@@ -874,7 +875,11 @@ def choose_kernel(
     n = len(sample.u)
     if n <= MAX_SEARCH_ROWS:
         return state.run()
-    rows = np.sort(np.random.default_rng(0).permutation(n)[:N_SAMPLE_ROWS])
+    # Rows that represent rare classes increase the sample by at most a tenth.
+    min_rows = min_class_rows(N_SAMPLE_ROWS / 10, sample.y.shape[1])
+    rows = sample_of_classes(sample.codes, N_SAMPLE_ROWS, min_rows)
+    if (sample.u[rows] == sample.u[rows[0]]).all():
+        return state.run()
     by_sample = _KernelSearch(sample.subset(rows), search, state.progress).run()
     sample_candidates = tuple(
         replace(candidate, source="sample") if candidate.source == "rows" else candidate
@@ -906,6 +911,10 @@ class _KernelSearch:
         self._uses_all_rows = n <= MAX_EIGEN_ROWS
         order = np.random.default_rng(0).permutation(n)
         self._landmark_rows = np.sort(order[: MAX_EIGEN_ROWS if self._uses_all_rows else N_LANDMARKS])
+        if (sample.u[self._landmark_rows] == sample.u[self._landmark_rows[0]]).all():
+            # Landmarks that are all equal contain no distances. Draw distinct rows.
+            distinct_rows = np.unique(sample.u, axis=0, return_index=True)[1]
+            self._landmark_rows = np.sort(order[np.isin(order, distinct_rows)][:N_LANDMARKS])
         self._candidates: list[KernelCandidate] = []
         self._points: dict[tuple[str, bool], Floats] = {}
         self._coordinates: dict[str, Coordinates] = {}

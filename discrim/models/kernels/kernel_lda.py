@@ -17,6 +17,7 @@ import pandas as pd
 from discrim.core.kernels.feature_lda import FeatureLDAFit, restore_kernel_lda
 from discrim.core.kernels.kernel_lda import MAX_DEGREE, KernelLDAFit, fit_kernel_lda
 from discrim.core.kernels.kernel_ridge import (
+    N_SAMPLE_ROWS,
     ChosenKernel,
     KernelCandidate,
     KernelRows,
@@ -171,16 +172,16 @@ def kernel_lda(
     standardized column.
 
     By default kernel, scale, width and ridge are chosen to predict left-out rows best. One factorization
-    leaves out each row in closed form: for up to 400 rows the eigenvectors of each kernel yield the losses at
-    all ridges. For more rows, 200 landmarks replace the rows in the wide search (Williams & Seeger, 2001,
-    NIPS 13), and all rows decide among the best. For more than 1,500 rows, a random sample of 1,000 of them,
-    with a fixed seed, takes the place of all rows in both steps; the fit to all rows then uses its choice,
-    and with up to 3,419 rows also tries other widths and ridges. From the median distance of rows, widths are
-    doubled or halved as long as this decreases the loss, and then changed by the root of two; ridges by
-    factors of two. The same rows in the same order lead to the same choice; in another order the landmarks
-    and the sample differ. If losses are equal up to rounding, the larger ridge is chosen, and then the larger
-    width; with more than 400 rows a step has to gain a thousandth of the loss. The least of many losses is
-    smaller than the loss on new rows will be, especially with few rows: `cross_validate` and
+    leaves out each row in closed form: for up to 400 rows the eigenvectors of each kernel yield the losses
+    at all ridges. For more rows, 200 landmarks replace the rows in the wide search (Williams & Seeger, 2001,
+    NIPS 13), and all rows decide among the best. For more than 1,500 rows, a random sample of about 1,000 of
+    them, stratified by class, takes the place of all rows in both steps; the fit to all rows then uses its
+    choice, and with up to 3,419 rows also tries other widths and ridges. From the median distance of rows,
+    widths are doubled or halved as long as this decreases the loss, and then changed by the root of two;
+    ridges by factors of two. The same rows in the same order lead to the same choice; in another order the
+    landmarks and the sample differ. If losses are equal up to rounding, the larger ridge is chosen, and then
+    the larger width; with more than 400 rows a step has to gain a thousandth of the loss. The least of many
+    losses is smaller than the loss on new rows will be, especially with few rows: `cross_validate` and
     `error_rates(["cv"])` choose again in each fold.
 
     With `components` the fit is a function of the moments of the features f(x), which need two passes over
@@ -698,7 +699,7 @@ class KernelLDAResults(VariateResults):
 
         Columns: kernel, scale, width (NaN if undefined), ridge, loss (mean loss of `select=`), se
         (its standard error), by, chosen (bool). `by` is "all rows" or "landmarks", which approximate the
-        loss. With more than 1,500 rows or `components=` it is "sample", for the loss of 1,000 of the rows, or
+        loss. With more than 1,500 rows or `components=` it is "sample", for the loss of about 1,000 rows, or
         "landmarks" of this sample for the wide search, and with `components=` it is "GCV" for candidates of
         the ridge, whose loss is generalized cross-validation without a standard error (NaN);
         one of the latter is marked as chosen, or the kernel if `ridge=` was passed.
@@ -1051,7 +1052,7 @@ def _path_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> 
         "independent observations."
     )
     if not fit.estimates.feature_type and (path["by"] == "sample").any():
-        note += " Sample and landmarks: losses of a random sample of 1,000 observations."
+        note += f" Sample and landmarks: losses of a random sample of about {N_SAMPLE_ROWS:,} observations."
     if (listed["by"] == "GCV").any():
         note += " Generalized cross-validation (GCV) uses all rows and has no standard error."
     title = "Left-out loss, by kernel"

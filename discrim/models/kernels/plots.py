@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discrim.core.kernels.kernel_ridge import N_SAMPLE_ROWS
 from discrim.models.plots import spaces
 from discrim.models.plots.plottable import has_tuned_option, plot
 from discrim.models.plots.shared import WITH_POSTERIORS
@@ -70,7 +71,7 @@ def kernel_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
     set_log_axis(axes, path["width"].to_numpy())
     axes.set_xlabel("Width of the kernel")
     axes.set_ylabel(f"Mean {results._loss_name}, left-out rows")
-    axes.legend(title="lines by a sample of 1,000 rows" if sampled else None)
+    axes.legend(title=f"lines by a sample of about {N_SAMPLE_ROWS:,} rows" if sampled else None)
     set_title(axes, "Loss of left-out rows by width of the kernel")
     return axes
 

@@ -16,6 +16,7 @@ from discrim.core.kernels.kernel_ridge import (
     landmark_spectrum,
 )
 from discrim.core.kernels.kernels import Kernel, fit_coordinates, median_distance
+from discrim.core.numerics.arrays import sample_of_classes
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(40, 3))
@@ -161,7 +162,8 @@ def test_a_search_of_many_rows_starts_from_that_of_a_sample(monkeypatch):
     sample = curved_sample(150)
     space = SearchSpace(("gaussian", "laplace"), ("sd", "ranks"), None, None)
     found = choose_kernel(sample, space)
-    rows = np.sort(np.random.default_rng(0).permutation(150)[:80])
+    rows = sample_of_classes(sample.codes, 80, 4)
+    assert 80 <= len(rows) <= 82
     of_sample = choose_kernel(sample.subset(rows), space)
     count = len(of_sample.candidates)
     by_sample = found.candidates[:count]
@@ -181,6 +183,48 @@ def test_a_search_of_many_rows_starts_from_that_of_a_sample(monkeypatch):
     np.testing.assert_array_equal(given.fit.coef, found.fit.coef)
     monkeypatch.setattr(kernel_ridge, "MAX_FINAL_PRODUCTS", 1.0)
     assert choose_kernel(sample, space).kernel.width == of_sample.kernel.width
+
+
+def test_rare_classes_are_in_the_sample_of_a_search(monkeypatch):
+    monkeypatch.setattr(kernel_ridge, "MAX_SEARCH_ROWS", 300)
+    monkeypatch.setattr(kernel_ridge, "N_SAMPLE_ROWS", 200)
+    rng = np.random.default_rng(3)
+    codes = rng.permutation(np.repeat([0, 1, 2], [250, 244, 6]))
+    x = rng.normal(size=(500, 2)) + codes[:, None]
+    searched = []
+    subset = KernelRows.subset
+    monkeypatch.setattr(KernelRows, "subset", lambda *args: searched.append(subset(*args)) or searched[-1])
+    choose_kernel(
+        KernelRows.from_rows(x, codes, None, 3, []), SearchSpace(("gaussian",), ("sd",), None, None)
+    )
+    (rows,) = searched
+    assert np.bincount(rows.codes)[2] == 6
+    assert 200 <= len(rows.codes) <= 220
+
+
+@pytest.mark.parametrize("scale", ["sd", "ranks"])
+def test_search_is_of_all_rows_if_the_sampled_ones_are_equal(scale):
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 2, 1600)
+    outside = np.setdiff1d(np.arange(1600), sample_of_classes(codes, kernel_ridge.N_SAMPLE_ROWS, 50))
+    x = np.zeros((1600, 2))
+    x[outside[:200]] = rng.normal(size=(200, 2)) + codes[outside[:200], None]
+    found = choose_kernel(
+        KernelRows.from_rows(x, codes, None, 2, []), SearchSpace(("gaussian",), (scale,), None, None)
+    )
+    assert {candidate.source for candidate in found.candidates} == {"landmarks", "rows"}
+    shuffled = rng.permutation(1600)
+    other = choose_kernel(
+        KernelRows.from_rows(x[shuffled], codes[shuffled], None, 2, []),
+        SearchSpace(("gaussian",), (scale,), None, None),
+    )
+    best, other_best = (min(each.loss for each in result.candidates) for result in (found, other))
+    assert best == pytest.approx(other_best, rel=0.02)
+    with pytest.raises(CoreDataError):
+        choose_kernel(
+            KernelRows.from_rows(np.zeros((1600, 2)), codes, None, 2, []),
+            SearchSpace(("gaussian",), (scale,), None, None),
+        )
 
 
 @pytest.mark.parametrize("name", ["gaussian", "laplace"])
