@@ -125,7 +125,7 @@ class Refusal(NamedTuple):
     Attributes
     ----------
     reason : {"not suited", "failed", "no time"}
-        It is unsuitable for the table, raised an error, or was not begun in time.
+        It is unsuitable for the table, raised an error, or was not begun or completed in time.
     why : str
         Explanation in a sentence.
     """
@@ -515,6 +515,7 @@ def evaluate_within_time(
         for candidate in candidates:
             name = candidate.name
             limit = np.inf if seconds is None or not evaluated else start + seconds
+            is_late = monotonic() > limit
             try:
                 with time_limit(limit):
                     refresh_progress()
@@ -535,9 +536,11 @@ def evaluate_within_time(
             except DiscrimError as error:
                 refused[name] = Refusal("failed", str(error))
             except TimeLimitReached:
-                refused[name] = Refusal(
-                    "no time", f"It takes longer than the limit of {seconds:g} seconds. Increase seconds=."
-                )
+                limit_text = f"the limit of {seconds:g} seconds"
+                message = f"It was interrupted at {limit_text}. Increase seconds=."
+                if is_late:
+                    message = f"{limit_text.capitalize()} was reached before it began. Increase seconds=."
+                refused[name] = Refusal("no time", message)
             progress(1)
     return _keep_complete(evaluated, refused), refused
 

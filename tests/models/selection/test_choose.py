@@ -272,6 +272,8 @@ def test_candidates_are_interrupted_at_the_limit_and_later_ones_are_tried():
     assert time.monotonic() - start < 20
     assert set(ours.table.index) == {"first", "quick"}
     assert ours.refused["reason"].to_dict() == dict.fromkeys(["pause", "minute", "last"], "no time")
+    assert "interrupted" in ours.refused.loc["minute", "why"]
+    assert "before it began" in ours.refused.loc["last", "why"]
     unlimited = choose(FORMULA, IRIS, candidates=["lda", "qda"], **PLAIN)
     assert ours.table["log_loss"].tolist() == unlimited.table["log_loss"].tolist()
 
