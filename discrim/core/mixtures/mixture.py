@@ -493,7 +493,9 @@ def max_search_rows(n_columns: int) -> int:
 def sample_large_classes(
     moments: ClassMoments, x: Floats, codes: Codes, weights: Floats | None
 ) -> tuple[ClassMoments, Floats, Codes, Floats | None] | None:
-    """Sample rows of each class whose weight exceeds `max_search_rows`, at equal steps of their order.
+    """Sample classes with more than `max_search_rows` distinct rows, at equal steps of the order of rows.
+
+    The total weight of the class has to exceed this number too.
 
     Parameters
     ----------
@@ -514,13 +516,19 @@ def sample_large_classes(
         no observed values of some column in the sample.
     """
     size = max_search_rows(x.shape[1])
-    if moments.counts.max() <= size:
+    # Equal rows are adjacent. They count once, such that a weight is equivalent to repeated rows.
+    is_new = np.diff(codes) != 0
+    for column in x.T:
+        is_new |= (np.diff(column) != 0) & ~(np.isnan(column[1:]) & np.isnan(column[:-1]))
+    n_distinct = np.bincount(codes[np.append(0, 1 + np.flatnonzero(is_new))], minlength=moments.n_classes)
+    is_large = (n_distinct > size) & (moments.counts > size)
+    if not is_large.any():
         return None
     row_weights = np.ones(len(x)) if weights is None else weights.copy()
     positions = []
-    for k, count in enumerate(moments.counts):
+    for k in range(moments.n_classes):
         class_rows = np.flatnonzero(codes == k)
-        if count > size:
+        if is_large[k]:
             fractions = (np.arange(size) + 0.5) / size
             class_rows = class_rows[starts.positions_at_weights(row_weights[class_rows], fractions)]
             row_weights[class_rows] = 1.0

@@ -772,11 +772,12 @@ def mixture(
     the end, and its steps are extrapolated (Varadhan & Roland, 2008, Scandinavian Journal of Statistics 35,
     335-353).
 
-    components="bic" and covariance="bic" use a sample of each class of over 5,000 rows, or over 500 for each
-    column if that is more. The sample has this size: the rows are sorted by value and taken at equal steps,
-    without random numbers. The starts, the runs of EM, to a tolerance of 1e-6, and the BIC of all candidates,
-    which `path` shows, are of the sample. The last run of EM begins at the chosen candidate and uses all
-    rows, as all estimates and likelihoods do. If EM fails for every candidate, all rows are used throughout.
+    components="bic" and covariance="bic" use a sample of each class of over 5,000 distinct rows, or over 500
+    for each column if that is more. The sample has this size: the rows are sorted by value and taken at
+    equal steps, without random numbers. The starts, the runs of EM, to a tolerance of 1e-6, and the BIC of
+    all candidates, which `path` shows, are of the sample. The last run of EM begins at the chosen candidate
+    and uses all rows, as all estimates and likelihoods do. If EM fails for every candidate, all rows are
+    used throughout.
 
     With missing="em" a row has the density of its observed columns, and EM completes it once for each
     component, by the regression of its missing columns on the others (Ghahramani & Jordan, 1994, Advances in

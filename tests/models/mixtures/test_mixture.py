@@ -506,7 +506,7 @@ def test_components_of_large_classes_are_chosen_from_a_stated_sample():
 
 
 def test_sample_of_repeated_rows_is_the_sample_of_weighted_rows():
-    data = two_clusters(4_000)
+    data = two_clusters(6_000)
     weights = np.random.default_rng(0).integers(1, 4, len(data)).astype(float)
     x, codes = data[["a", "b"]].to_numpy(), (data.y == "two").to_numpy().astype(int)
     repeats = weights.astype(int)
@@ -520,6 +520,20 @@ def test_sample_of_repeated_rows_is_the_sample_of_weighted_rows():
     assert (weighted[3][large] == 1).all()
     assert weighted[3][~large].sum() == weights[codes == 0].sum()
     assert core.sample_large_classes(*core.sort_rows(x[:3000], codes[:3000], None, 2)) is None
+
+
+@pytest.mark.parametrize("has_missing", [False, True])
+def test_large_weights_of_few_distinct_rows_are_not_sampled(has_missing):
+    data = two_clusters(100)
+    x, codes = data[["a", "b"]].to_numpy(copy=True), (data.y == "two").to_numpy().astype(int)
+    if has_missing:
+        x[::9, 1] = np.nan
+        x[4::9, 0] = np.nan
+    weighted = core.sort_rows(x, codes, np.full(len(data), 200.0), 2)
+    repeated = core.sort_rows(np.repeat(x, 200, axis=0), np.repeat(codes, 200), None, 2)
+    assert weighted[0].counts.max() > core.max_search_rows(2)
+    assert core.sample_large_classes(*weighted) is None
+    assert core.sample_large_classes(*repeated) is None
 
 
 def test_choice_uses_all_rows_if_the_sample_is_singular():
