@@ -149,13 +149,13 @@ MODULES_NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 # falls; a commit that has to raise one says why. The share of imports rises when other lines are deleted.
 MAX_METRICS = {
     "files": 326,
-    "lines of code, without docstrings": 81_400,
-    "lines of imports over lines of other code, in percent": 8.9,
-    "lda() on iris, files": 27,
+    "lines of code, without docstrings": 83_300,
+    "lines of imports over lines of other code, in percent": 8.4,
+    "lda() on iris, files": 28,
     "lda() on iris, depth": 10,
-    "lda().summary(), files": 54,
-    "public names defined in more than one module": 28,
-    "monkeypatch.setattr in tests": 35,
+    "lda().summary(), files": 55,
+    "public names defined in more than one module": 27,
+    "monkeypatch.setattr in tests": 66,
 }
 
 # Modules that may import a library; a path that ends in / is a package.
