@@ -143,7 +143,11 @@ def test_labels_and_posteriors_agree_with_refits_that_repeat_the_choice(case):
             chosen.add(
                 tuple(
                     np.ravel(
-                        [getattr(refit, n) for n in ("alpha", "gamma", "threshold") if hasattr(refit, n)]
+                        [
+                            getattr(refit, n)
+                            for n in ("alpha", "gamma", "shrinkage_threshold")
+                            if hasattr(refit, n)
+                        ]
                     )
                 )
             )
@@ -166,7 +170,8 @@ def test_labels_and_posteriors_agree_with_refits_that_repeat_the_choice(case):
 def test_choices_are_kept_without_nesting(case, names):
     verb, formula, data, options = REFITS[case]
     fit = verb(formula, data, **options)
-    chosen = {name: getattr(fit, name) for name in names}
+    attributes = {"threshold": "shrinkage_threshold"}
+    chosen = {name: getattr(fit, attributes.get(name, name)) for name in names}
     arguments = verb(formula, data, **({"covariance": Shrunk(**chosen)} if case == "lda-loo" else chosen))
     fixed = cross_validate(fit, 5, seed=4, nested=False)
     np.testing.assert_allclose(
