@@ -149,7 +149,7 @@ assess() | overall <- score accuracy auc kappa classificationreport
 error_rates() | table() <- error errors errorrate misclassification
 assess().plot("roc") | unpredicted: use plot("roc") <- roc roccurve
 assess().plot("precision_recall") | unpredicted: use plot("precision_recall") <- precisionrecall prcurve
-threshold() | thresholds() | assess() <- cutoff cutpoint coords youden bestthreshold
+threshold() | assess().thresholds() <- cutoff cutpoint coords youden bestthreshold
 predict: use plot("regions") <- partimat decisionboundary
 llf <- loglik loglikelihood
 residuals() <- resid residual

@@ -22,7 +22,8 @@ from discrim.models.base.labels import covariance_values, range_note
 from discrim.models.base.reading import join_labels
 from discrim.models.discriminant.covariance_models import describe, sphere_item
 from discrim.models.discriminant.normal_fits import equal_covariance_tests
-from discrim.models.evaluation.assessment import PassPredictions, is_slow_to_evaluate
+from discrim.models.evaluation.assessment import PassPredictions
+from discrim.models.evaluation.validation import is_slow_to_evaluate
 from discrim.models.results import headers
 from discrim.models.results.geometry import class_sds
 from discrim.report.grid import (

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.discriminant.lda import LDAFit
-from discrim.core.numerics.arrays import Codes, Floats, check_memory, min_class_rows, sample_of_classes
+from discrim.core.numerics.arrays import Codes, Floats, check_memory
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.leave_one_out import RefitEachRow
@@ -28,7 +28,7 @@ from discrim.data.sources.files import is_file_or_dataset
 from discrim.data.sources.sources import source_of_rows
 from discrim.design.design_rows import Block, DesignRows, read_weights
 from discrim.design.matrix import response_codes
-from discrim.design.rows import gather_weighted_rows, select_used_rows, used_codes, used_rows
+from discrim.design.rows import select_used_rows, used_codes, used_rows
 from discrim.design.source_tables import table_chunks
 from discrim.errors import (
     DataError,
@@ -56,8 +56,6 @@ from discrim.models.base.scores import Decision, score_block, score_chunks
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_classes_note
 from discrim.models.evaluation.validation import BootstrapSamples, LeftOutTable
-
-NO_EVALUATED_ROWS = "No row has both a class and a prediction."
 
 
 class LabelledRows(NamedTuple):
@@ -138,7 +136,7 @@ def raise_if_no_evaluated_rows(is_evaluated: NDArray[np.bool_]) -> None:
     """Raise DataError if no element of a mask of evaluated rows (n,) is True."""
     if not is_evaluated.any():
         raise DataError(
-            NO_EVALUATED_ROWS, hint="Pass rows with the response and with all columns of the formula."
+            "No row has both a class and a prediction.", hint="Pass rows with the response and predictors."
         )
 
 
@@ -225,20 +223,6 @@ NEW_ROWS = "new rows"
 
 METHODS_WITH_PRIOR = ("apparent", "loo", "cv", "632+")
 """Methods whose rates within classes may be weighted by a prior other than the prior of the fit."""
-
-MAX_SUMMARY_OPERATIONS = 2.0**34
-"""Rows times classes times columns above which a summary omits error rates."""
-
-MAX_SUMMARY_PAIRS = 2**24
-MIN_SUMMARY_ROWS = 1000
-"""Number of pairs of rows above which a summary shows error rates of a sample, if the model compares rows.
-
-The rows of the sample form as many pairs with all rows, and are at least `MIN_SUMMARY_ROWS`. Samples of more
-than half of the rows are not used.
-"""
-
-MIN_COSTED_COLUMNS = 48
-"""Number of columns below which the time to score a row does not depend on the number of columns."""
 
 COUNTING_METHODS: tuple[CountingMethod, ...] = get_args(CountingMethod)
 
@@ -714,9 +698,8 @@ def error_rates(
     if fit.has_rows and not {"loo", "cv"}.isdisjoint(table.index):
         is_lone = absent_class_mask(used_codes(fit.design_rows), fit.design_rows.weights, len(fit.classes))
         reasons.append(absent_classes_note(fit.classes[np.unique(used_codes(fit.design_rows)[is_lone])]))
-    reasons = list(filter(None, reasons))
-    if reasons:
-        table.attrs["note"] = " ".join(reasons)
+    if note := " ".join(filter(None, reasons)):
+        table.attrs["note"] = note
     return table
 
 
@@ -740,61 +723,6 @@ def _rate_of_left_out_rows(
             f"{error.message}"
         )
         return "cv", rate, note
-
-
-def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
-    """Return whether the evaluation of all rows of a fit is too slow for a summary; False without rows.
-
-    It is if rows times classes times columns, of which `MIN_COSTED_COLUMNS` or more count, exceed
-    `MAX_SUMMARY_OPERATIONS`.
-    """
-    n_classes = len(fit.classes)
-    n_columns = max(len(fit.terms), MIN_COSTED_COLUMNS)
-    return (
-        fit.has_rows and float(fit.design_rows.table.nrows) * n_classes * n_columns > MAX_SUMMARY_OPERATIONS
-    )
-
-
-def sampled_error_rate(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> ErrorRateEstimate | None:
-    """Return the error rate of a sample of the rows of a fit, for a summary; None if all rows are evaluated.
-
-    The sample is random, the same in each call, and stratified by class, with at least `min_class_rows` of
-    each class. All rows are evaluated if the model does not compare rows (`ModelSpec.compares_rows`), if
-    there are at most `MAX_SUMMARY_PAIRS` pairs of rows, if the sample would have more than half of the rows,
-    and if a row of the sample requires a refit. The result is None also if `is_slow_to_evaluate`, because
-    the summary then omits the rate.
-    """
-    if not (fit.spec.compares_rows and fit.has_rows) or is_slow_to_evaluate(fit):
-        return None
-    if fit.design_rows.table.nrows**2 <= MAX_SUMMARY_PAIRS:
-        return None
-    key = f"error rate of a sample, {method}"
-    if key not in fit.cache:
-        # An interrupted or failed evaluation stores nothing.
-        fit.cache[key] = _evaluate_sample(fit, method)
-    rate: ErrorRateEstimate | None = fit.cache[key]
-    return rate
-
-
-def _evaluate_sample(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> ErrorRateEstimate | None:
-    """Return the error rate of a sample of the used rows; None if it is over half of them or needs refits."""
-    x, codes, weights = gather_weighted_rows(fit.design_rows)
-    n_classes = len(fit.classes)
-    size = max(MAX_SUMMARY_PAIRS / len(x), MIN_SUMMARY_ROWS)
-    positions = sample_of_classes(codes, size, min_class_rows(size, n_classes))
-    if 2 * len(positions) > len(x):
-        return None
-    if method == "apparent":
-        scores = fit.rule().scores(x[positions])
-    else:
-        scores = fit.spec.leave_one_out_of_rows(fit, x, codes, positions)
-    if np.isnan(scores).any():
-        return None
-    weights = None if weights is None else weights[positions]
-    counts = confusion_counts(codes[positions], Decision().codes(scores), n_classes, weights)
-    return rates_of.error_rate_from_counts(
-        counts.astype(np.float64), fit.prior_values(), None, EvaluationOptions().level, sampled=False
-    )
 
 
 def has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:

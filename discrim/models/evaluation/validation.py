@@ -170,6 +170,12 @@ def find_unbalanced_fold(remaining_counts: Floats, counts: Floats) -> tuple[int,
     return int(fold), int(code)
 
 
+MAX_SUMMARY_OPERATIONS = 2.0**34
+"""Rows times classes times columns above which a summary omits error rates."""
+
+MIN_COSTED_COLUMNS = 48
+"""Number of columns below which the time to score a row does not depend on the number of columns."""
+
 LEFT_OUT_CACHE_KEYS = {False: "left out", True: "left out, prior too"}
 """Keys of leave-one-out scores in the cache of a fit, by whether the prior is estimated without the row."""
 
@@ -1257,3 +1263,16 @@ class BootstrapSamples:
                     rules.append(rule)
                     progress(1)
         return rules, sampled
+
+
+def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
+    """Return whether the evaluation of all rows of a fit is too slow for a summary; False without rows.
+
+    It is if rows times classes times columns, of which `MIN_COSTED_COLUMNS` or more count, exceed
+    `MAX_SUMMARY_OPERATIONS`.
+    """
+    n_classes = len(fit.classes)
+    n_columns = max(len(fit.terms), MIN_COSTED_COLUMNS)
+    return (
+        fit.has_rows and float(fit.design_rows.table.nrows) * n_classes * n_columns > MAX_SUMMARY_OPERATIONS
+    )

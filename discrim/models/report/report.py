@@ -31,7 +31,8 @@ from discrim.models.base.display import FORMATS
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import check_flag, format_argument, join_labels
 from discrim.models.base.refits import argument_defaults, refit_options
-from discrim.models.evaluation.assessment import CountingMethod, evaluation_methods, is_slow_to_evaluate
+from discrim.models.evaluation.assessment import CountingMethod, evaluation_methods
+from discrim.models.evaluation.validation import is_slow_to_evaluate
 from discrim.models.plots.plottable import PlotOptions, available_plot_kinds, hover_data, rows_to_draw
 from discrim.models.registry import BY_VERB
 from discrim.report.grid import SHARED_HEADINGS, Section, clean, column_texts

@@ -14,24 +14,28 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Floats, min_class_rows, sample_of_classes
 from discrim.design.levels import has_learnt_transform
+from discrim.design.rows import gather_weighted_rows
 from discrim.errors import NotSupportedError
 from discrim.inference.calibration import estimate_recalibration, log_odds_against_rest
-from discrim.inference.error_rates import ErrorRateEstimate
+from discrim.inference.error_rates import ErrorRateEstimate, confusion_counts, error_rate_from_counts
 from discrim.inference.mean_differences import anova_table
 from discrim.models.base.display import format_count
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import make_unique_name, value_or_nan, whole_counts
 from discrim.models.base.reading import join_labels
+from discrim.models.base.scores import Decision
 from discrim.models.evaluation.assessment import (
-    MIN_COSTED_COLUMNS,
     EvaluationOptions,
     counted_rates,
-    is_slow_to_evaluate,
-    sampled_error_rate,
 )
-from discrim.models.evaluation.validation import LEFT_OUT_CACHE_KEYS, refit_prior_source
+from discrim.models.evaluation.validation import (
+    LEFT_OUT_CACHE_KEYS,
+    MIN_COSTED_COLUMNS,
+    is_slow_to_evaluate,
+    refit_prior_source,
+)
 from discrim.report.grid import (
     LABEL_WIDTH,
     MAX_DIGITS,
@@ -45,6 +49,14 @@ from discrim.report.grid import (
     shorten,
 )
 from discrim.specification import Specification
+
+MAX_SUMMARY_PAIRS = 2**24
+MIN_SUMMARY_ROWS = 1000
+"""Number of pairs of rows above which a summary shows error rates of a sample, if the model compares rows.
+
+The rows of the sample form as many pairs with all rows, and are at least `MIN_SUMMARY_ROWS`. Samples of more
+than half of the rows are not used.
+"""
 
 MAX_COLUMNS_ACROSS = 8
 MAX_NAMES_WIDTH = 84
@@ -217,6 +229,48 @@ def _error_phrases(fit: FittedModel[Any], left_out: bool) -> list[str]:
             is_choice_kept = fit.path is not None and method == "loo"
             return [error_text + " (optimistic: choice fixed)" * is_choice_kept]
     return []
+
+
+def sampled_error_rate(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> ErrorRateEstimate | None:
+    """Return the error rate of a sample of the rows of a fit, for a summary; None if all rows are evaluated.
+
+    The sample is random, the same in each call, and stratified by class, with at least `min_class_rows` of
+    each class. All rows are evaluated if the model does not compare rows (`ModelSpec.compares_rows`), if
+    there are at most `MAX_SUMMARY_PAIRS` pairs of rows, if the sample would have more than half of the rows,
+    and if a row of the sample requires a refit. The result is None also if `is_slow_to_evaluate`, because
+    the summary then omits the rate.
+    """
+    if not (fit.spec.compares_rows and fit.has_rows) or is_slow_to_evaluate(fit):
+        return None
+    if fit.design_rows.table.nrows**2 <= MAX_SUMMARY_PAIRS:
+        return None
+    key = f"error rate of a sample, {method}"
+    if key not in fit.cache:
+        # An interrupted or failed evaluation stores nothing.
+        fit.cache[key] = _evaluate_sample(fit, method)
+    rate: ErrorRateEstimate | None = fit.cache[key]
+    return rate
+
+
+def _evaluate_sample(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> ErrorRateEstimate | None:
+    """Return the error rate of a sample of the used rows; None if it is over half of them or needs refits."""
+    x, codes, weights = gather_weighted_rows(fit.design_rows)
+    n_classes = len(fit.classes)
+    size = max(MAX_SUMMARY_PAIRS / len(x), MIN_SUMMARY_ROWS)
+    positions = sample_of_classes(codes, size, min_class_rows(size, n_classes))
+    if 2 * len(positions) > len(x):
+        return None
+    if method == "apparent":
+        scores = fit.rule().scores(x[positions])
+    else:
+        scores = fit.spec.leave_one_out_of_rows(fit, x, codes, positions)
+    if np.isnan(scores).any():
+        return None
+    weights = None if weights is None else weights[positions]
+    counts = confusion_counts(codes[positions], Decision().codes(scores), n_classes, weights)
+    return error_rate_from_counts(
+        counts.astype(np.float64), fit.prior_values(), None, EvaluationOptions().level, sampled=False
+    )
 
 
 def skipped_error_item() -> HeaderItem:

@@ -35,8 +35,8 @@ from discrim.models.base.scores import (
     require_two_classes,
 )
 from discrim.models.evaluation import assessment
-from discrim.models.evaluation.assessment import EvaluationOptions, error_rates, is_slow_to_evaluate
-from discrim.models.evaluation.validation import left_out_scores
+from discrim.models.evaluation.assessment import EvaluationOptions, error_rates
+from discrim.models.evaluation.validation import is_slow_to_evaluate, left_out_scores
 from discrim.models.plots.plottable import numeric_columns
 from discrim.models.registry import BY_MODEL
 from discrim.models.report import ReportMethods

@@ -22,7 +22,8 @@ from discrim.inference.resampling import corrected_t, grouped_mcnemar, mcnemar, 
 from discrim.models.base.display import with_display_formats
 from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import is_integer, join_labels, with_public_errors
-from discrim.models.evaluation.assessment import EvaluationOptions, evaluate_predictions, is_slow_to_evaluate
+from discrim.models.evaluation.assessment import EvaluationOptions, evaluate_predictions
+from discrim.models.evaluation.validation import is_slow_to_evaluate
 from discrim.models.selection import comparable
 from discrim.models.selection.covariance_tests import compare_log_odds, find_lda_and_logistic
 from discrim.models.selection.cross_validation import CrossValidation, cross_validate_fit, warn_unlabelled

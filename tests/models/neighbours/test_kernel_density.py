@@ -22,8 +22,9 @@ from discrim.errors import (
     MissingPredictionWarning,
     NotSupportedError,
 )
-from discrim.models.evaluation import assessment
+from discrim.models.evaluation import validation
 from discrim.models.neighbours import kernel_density as models_kernel_density
+from discrim.models.results import headers
 from tests.benchmarks.timing import simulate_classes
 
 IRIS = load_iris()
@@ -468,13 +469,13 @@ def test_summary_of_many_rows_shows_the_errors_of_a_stated_sample(verb, monkeypa
     table = simulate_classes(600, 3, 2)[2]
     fit = verb("y ~ .", table)
     complete = fit.error_rates()["estimate"]
-    monkeypatch.setattr(assessment, "MAX_SUMMARY_PAIRS", 200 * 600)
-    monkeypatch.setattr(assessment, "MIN_SUMMARY_ROWS", 100)
+    monkeypatch.setattr(headers, "MAX_SUMMARY_PAIRS", 200 * 600)
+    monkeypatch.setattr(headers, "MIN_SUMMARY_ROWS", 100)
     sampled = verb("y ~ .", table)
     text = " ".join(str(sampled.summary()).split())
     assert "from a random sample of 202 observations" in text
     for method in ("apparent", "loo"):
-        rate = assessment.sampled_error_rate(sampled._fit, method)
+        rate = headers.sampled_error_rate(sampled._fit, method)
         assert rate.total == 202
         assert abs(rate.estimate - complete[method]) < 4 * max(rate.se, 0.01)
     assert "of a sample" in repr(sampled)
@@ -484,11 +485,11 @@ def test_summary_of_many_rows_shows_the_errors_of_a_stated_sample(verb, monkeypa
 def test_sample_of_a_summary_has_all_rows_of_small_classes(monkeypatch):
     table = simulate_classes(900, 3, 3)[2].assign(y=np.repeat(list("abc"), [540, 351, 9]))
     table["x0"] += 2.0 * (table["y"] == "b") + 1.0 * (table["y"] == "c")
-    monkeypatch.setattr(assessment, "MAX_SUMMARY_PAIRS", 900)
-    monkeypatch.setattr(assessment, "MIN_SUMMARY_ROWS", 300)
+    monkeypatch.setattr(headers, "MAX_SUMMARY_PAIRS", 900)
+    monkeypatch.setattr(headers, "MIN_SUMMARY_ROWS", 300)
     fit = knn("y ~ .", table, k=5, prior=[0.2, 0.3, 0.5])
     rates = fit.error_rates(["loo"], by_class=True)
-    sampled = assessment.sampled_error_rate(fit._fit, "loo")
+    sampled = headers.sampled_error_rate(fit._fit, "loo")
     assert sampled.total == 180 + 117 + 9
     assert sampled.by_class[2] == pytest.approx(rates.loc["loo", "c"])
     assert abs(sampled.estimate - rates.loc["loo", "estimate"]) < 4 * sampled.se
@@ -496,27 +497,27 @@ def test_sample_of_a_summary_has_all_rows_of_small_classes(monkeypatch):
 
 def test_sample_of_a_summary_is_at_most_half_of_the_rows_that_are_used(monkeypatch):
     table = simulate_classes(600, 3, 2)[2]
-    monkeypatch.setattr(assessment, "MAX_SUMMARY_PAIRS", 600)
-    monkeypatch.setattr(assessment, "MIN_SUMMARY_ROWS", 200)
+    monkeypatch.setattr(headers, "MAX_SUMMARY_PAIRS", 600)
+    monkeypatch.setattr(headers, "MIN_SUMMARY_ROWS", 200)
     fit = knn("y ~ .", table, k=5)._fit
-    assert assessment.sampled_error_rate(fit, "loo").total == 202
+    assert headers.sampled_error_rate(fit, "loo").total == 202
     unlabelled = table.astype({"y": object})
     unlabelled.loc[unlabelled.index[::2], "y"] = None
     fit = knn("y ~ .", unlabelled, k=5)._fit
     with monkeypatch.context() as context:
         context.setattr(type(fit.spec), "leave_one_out_of_rows", None)
-        assert assessment.sampled_error_rate(fit, "loo") is None
+        assert headers.sampled_error_rate(fit, "loo") is None
 
 
 def test_note_on_the_sample_is_about_the_rates_that_the_summary_shows(monkeypatch):
     table = simulate_classes(600, 3, 2)[2]
-    monkeypatch.setattr(assessment, "MAX_SUMMARY_PAIRS", 600)
-    monkeypatch.setattr(assessment, "MIN_SUMMARY_ROWS", 200)
+    monkeypatch.setattr(headers, "MAX_SUMMARY_PAIRS", 600)
+    monkeypatch.setattr(headers, "MIN_SUMMARY_ROWS", 200)
     # Leave-one-out is not supported if k is the number of rows.
     text = " ".join(str(knn("y ~ .", table, k=600).summary()).split())
     assert "Error, leave-one-out not available" in text
     assert "The resubstitution error is estimated from a random sample of 202 observations" in text
-    monkeypatch.setattr(assessment, "MAX_SUMMARY_OPERATIONS", 1.0)
+    monkeypatch.setattr(validation, "MAX_SUMMARY_OPERATIONS", 1.0)
     for k in (5, 600):
         text = " ".join(str(knn("y ~ .", table, k=k).summary()).split())
         assert text.count("see error_rates()") == 2
@@ -525,8 +526,8 @@ def test_note_on_the_sample_is_about_the_rates_that_the_summary_shows(monkeypatc
 
 def test_interrupted_summary_does_not_change_the_next_one(monkeypatch):
     table = simulate_classes(600, 3, 2)[2]
-    monkeypatch.setattr(assessment, "MAX_SUMMARY_PAIRS", 600)
-    monkeypatch.setattr(assessment, "MIN_SUMMARY_ROWS", 200)
+    monkeypatch.setattr(headers, "MAX_SUMMARY_PAIRS", 600)
+    monkeypatch.setattr(headers, "MIN_SUMMARY_ROWS", 200)
     expected = str(knn("y ~ .", table, k=5).summary())
     fit = knn("y ~ .", table, k=5)
 
