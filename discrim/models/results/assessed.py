@@ -487,18 +487,18 @@ class _Figures:
     @cached_property
     def against_rest(self) -> list[Area]:
         """Area under the ROC curve of each class against the rest, a list of K `Area`."""
-        rows = self.rows
-        return [
-            roc_area(rows.scores[:, k], rows.codes == k, rows.weights, self.level)
-            for k in range(rows.scores.shape[1])
-        ]
+        return self._areas_against_rest(roc_area)
 
     @cached_property
     def average_precisions(self) -> list[Area]:
         """Average precision of each class against the rest, a list of K `Area`."""
+        return self._areas_against_rest(average_precision)
+
+    def _areas_against_rest(self, area: Callable[..., Area]) -> list[Area]:
+        """Return `area` of each class against the rest: `roc_area` or `average_precision`."""
         rows = self.rows
         return [
-            average_precision(rows.scores[:, k], rows.codes == k, rows.weights, self.level)
+            area(rows.scores[:, k], rows.codes == k, rows.weights, self.level)
             for k in range(rows.scores.shape[1])
         ]
 

@@ -8,9 +8,10 @@ import time
 import numpy as np
 import pandas as pd
 
+from discrim.core.numerics.arrays import Codes, Floats
 from tests.benchmarks.timing import Run, report_figure
 
-__all__ = ["overlapping_classes", "processor_seconds", "report_processor_seconds"]
+__all__ = ["labelled_frame", "overlapping_classes", "processor_seconds", "report_processor_seconds"]
 
 
 def overlapping_classes(n: int, p: int, k: int = 2, distance: float = 1.5) -> pd.DataFrame:
@@ -24,9 +25,14 @@ def overlapping_classes(n: int, p: int, k: int = 2, distance: float = 1.5) -> pd
     rng = np.random.default_rng(20261129)
     codes = rng.permutation(np.arange(n) % k)
     means = rng.standard_normal((k, p)) * distance / np.sqrt(2 * p)
-    x = rng.standard_normal((n, p)) + means[codes]
-    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(p)])
-    frame["y"] = pd.Categorical.from_codes(codes, [chr(ord("a") + code) for code in range(k)])
+    return labelled_frame(rng.standard_normal((n, p)) + means[codes], codes)
+
+
+def labelled_frame(x: Floats, codes: Codes) -> pd.DataFrame:
+    """Return rows x (n, p) as columns x0, x1, ... and their classes as y with the labels "a", "b", ..."""
+    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])])
+    labels = [chr(ord("a") + code) for code in range(codes.max() + 1)]
+    frame["y"] = pd.Categorical.from_codes(codes, labels)
     return frame
 
 

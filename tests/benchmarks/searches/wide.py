@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from tests.benchmarks.searches.tables import report_processor_seconds
+from tests.benchmarks.searches.tables import labelled_frame, report_processor_seconds
 from tests.benchmarks.timing import Run
 
 __all__ = ["simulate_genes", "tasks"]
@@ -25,9 +25,7 @@ def simulate_genes(n: int, p: int, k: int = 2, informative: int = 50) -> pd.Data
     codes = rng.permutation(np.arange(n) % k)
     x = rng.standard_normal((n, p)) + rng.standard_normal((n, 10)) @ rng.standard_normal((10, p)) / 2
     x[:, :informative] += 1.5 * rng.standard_normal((k, informative))[codes]
-    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(p)])
-    frame["y"] = pd.Categorical.from_codes(codes, [chr(ord("a") + code) for code in range(k)])
-    return frame
+    return labelled_frame(x, codes)
 
 
 def measure_sparse_lda(p: int, repeat: int) -> None:
