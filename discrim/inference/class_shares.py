@@ -30,7 +30,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import EPS, Floats
 from discrim.inference.result import TestResult, chi_square_test
 
 EM_STEPS = 10
@@ -44,9 +44,6 @@ RIDGE = 1e-12
 
 IDENTIFICATION_TOLERANCE = 1e-9
 """Relative norm of a difference of two classes below which the rows do not identify their proportions."""
-
-EPS = float(np.finfo(np.float64).eps)
-"""Machine epsilon of float64."""
 
 MAX_HALVINGS = 40
 """Maximum number of step halvings."""

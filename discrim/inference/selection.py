@@ -30,7 +30,6 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import (
-    EPS,
     UpdatedRoot,
     qr_rounding,
     residual_tolerance,
@@ -38,7 +37,7 @@ from discrim.core.covariance.covariance import (
 )
 from discrim.core.covariance.principal import weighted_centre
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import EPS, Codes, Floats
 from discrim.core.numerics.special import f_sf
 from discrim.core.rules.leave_one_out import squared_distances_between_means
 

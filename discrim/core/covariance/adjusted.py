@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from discrim.core.covariance.covariance import EPS, Covariance, class_covariances, pooled_covariance
+from discrim.core.covariance.covariance import Covariance, class_covariances, pooled_covariance
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
@@ -41,7 +41,7 @@ from discrim.core.covariance.model import (
 from discrim.core.covariance.principal import CanonicalAxes, positive_signs, weighted_centre
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import triangular_root
-from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.numerics.arrays import EPS, Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 

@@ -52,7 +52,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from discrim.core.covariance import shrinkage
-from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies
+from discrim.core.covariance.covariance import Covariance, Dependency, dependencies
 from discrim.core.covariance.diagonal import (
     fixed_intensity,
     median_shrunk_covariance,
@@ -71,7 +71,7 @@ from discrim.core.covariance.shrunk import shrunk_covariance
 from discrim.core.moments.derived_moments import divide_columns, limit_scales_to_median
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats, slices, svd
+from discrim.core.numerics.arrays import EPS, Codes, Floats, slices, svd
 from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO, LeaveOneOutScorer, Removal, mark_refits
 
 

@@ -35,11 +35,7 @@ import numpy as np
 import scipy
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats
-
-EPS = float(np.finfo(np.float64).eps)
-"""Machine epsilon of float64."""
-
+from discrim.core.numerics.arrays import EPS, Codes, Floats
 
 MAX_NEAR_DEPENDENT_RATIO = 1e-6
 """Residual standard deviation of a nearly dependent column, relative to its own: an upper limit."""

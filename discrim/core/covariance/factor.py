@@ -72,7 +72,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.model import (
     TARGET_UNITS,
     CovarianceEstimates,
@@ -100,7 +99,7 @@ from discrim.core.errors import (
 )
 from discrim.core.moments.derived_moments import root_of_scatter
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
-from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
+from discrim.core.numerics.arrays import EPS, NOT_STORED, Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import (
     LeaveOneOutScorer,

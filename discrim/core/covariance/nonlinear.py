@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, qr_rounding
+from discrim.core.covariance.covariance import Covariance, Dependency, dependencies, qr_rounding
 from discrim.core.covariance.model import (
     TARGET_UNITS,
     CovarianceEstimates,
@@ -52,7 +52,7 @@ from discrim.core.covariance.principal import (
 from discrim.core.errors import SingularEstimateError, positions_at_fault
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import triangular_root
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import EPS, Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import (
     MIN_DETERMINANT_RATIO,

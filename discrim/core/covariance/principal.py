@@ -27,10 +27,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import triangular_root
-from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.numerics.arrays import EPS, Codes, Floats, svd
 
 TIE_TOLERANCE = 1e-8
 """Relative difference up to which eigenvalues count as equal."""

@@ -54,7 +54,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from discrim.core.covariance.covariance import EPS, Covariance, Dependency, total_squares
+from discrim.core.covariance.covariance import Covariance, Dependency, total_squares
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
@@ -85,7 +85,7 @@ from discrim.core.moments import row_sums
 from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means, standardize_columns
 from discrim.core.moments.row_sums import triangular_root
-from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, svd
+from discrim.core.numerics.arrays import EPS, NOT_STORED, Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer, mark_lone_rows_for_refit
 from discrim.core.rules.rules import Rule

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
@@ -26,7 +26,7 @@ from discrim.core.covariance.principal import (
 )
 from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import EPS, Floats
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 
 

@@ -43,7 +43,6 @@ import numpy as np
 import scipy
 
 from discrim.core.covariance import student
-from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.model import (
     CovarianceTraits,
     FullCovariance,
@@ -54,7 +53,7 @@ from discrim.core.covariance.student import MAX_PLANE_RESIDUAL, NU_RANGE, Studen
 from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
 from discrim.core.moments.row_sums import RowBlocks, triangular_root
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.rules.leave_one_out import MAX_REFITS, LeaveOneOutScorer, refit_each_row

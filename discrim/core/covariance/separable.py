@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
@@ -39,7 +39,7 @@ from discrim.core.errors import CoreDataError, SingularEstimateError, positions_
 from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import ScatterType, triangular_root
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import EPS, Floats
 
 MAX_ROOT_CHANGE = 1e-12
 """Change of a root, relative to the lengths of its columns, at convergence."""

@@ -33,12 +33,11 @@ from typing import Literal
 
 import numpy as np
 
-from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.principal import PrincipalAxes
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
+from discrim.core.numerics.arrays import EPS, NOT_STORED, Codes, Floats
 
 DEFAULT_GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
 """Default candidates of the shrinkage for the rule "loo", from zero to one."""

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from discrim.core.covariance.covariance import EPS, Covariance, total_squares
+from discrim.core.covariance.covariance import Covariance, total_squares
 from discrim.core.covariance.model import NormalClasses
 from discrim.core.covariance.principal import positive_signs, tied_axes
 from discrim.core.covariance.projected import SubspaceCovariance
@@ -40,7 +40,7 @@ from discrim.core.errors import (
     positions_at_fault,
 )
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import EPS, Floats
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer, refit_each_row
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discrim.core.covariance.covariance import EPS, total_squares
+from discrim.core.covariance.covariance import total_squares
 from discrim.core.covariance.principal import (
     PrincipalAxes,
     positive_signs,
@@ -19,7 +19,7 @@ from discrim.core.covariance.principal import (
 )
 from discrim.core.moments.derived_moments import divide_columns, limit_scales
 from discrim.core.moments.moments import ClassMoments, split_mean
-from discrim.core.numerics.arrays import Floats, Mask
+from discrim.core.numerics.arrays import EPS, Floats, Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)

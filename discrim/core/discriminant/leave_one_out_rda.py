@@ -40,7 +40,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from discrim.core.covariance.covariance import EPS, divisors_by_class
+from discrim.core.covariance.covariance import divisors_by_class
 from discrim.core.covariance.projected import moments_of_scores
 from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import (
@@ -50,7 +50,7 @@ from discrim.core.moments.moments import (
     standardize_columns,
 )
 from discrim.core.moments.row_sums import triangular_root
-from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.numerics.arrays import EPS, Codes, Floats, svd
 from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO, LeaveOneOutScorer
 
 

@@ -33,11 +33,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, scaled_cholesky
+from discrim.core.covariance.covariance import Covariance, Dependency, dependencies, scaled_cholesky
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, split_mean, standardize_columns
 from discrim.core.moments.row_sums import RowBlock, RowBlocks, triangular_root
-from discrim.core.numerics.arrays import Codes, Floats, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, slices
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import NoLikelihood, Rule, require_plugin_method

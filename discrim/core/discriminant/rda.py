@@ -57,7 +57,6 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from discrim.core.covariance.covariance import (
-    EPS,
     Covariance,
     Dependency,
     divisors_by_class,
@@ -79,7 +78,7 @@ from discrim.core.errors import NoEstimateError, SingularEstimateError
 from discrim.core.moments.derived_moments import limit_scales, standardize_moments, standardized_leave_one_out
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import triangular_root
-from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.numerics.arrays import EPS, Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Rule, require_plugin_method

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discrim.core.errors import CoreDataError, CoreNotSupportedError
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask, slices
 from discrim.errors import DiscrimError
 
 
@@ -108,8 +108,6 @@ def short_repr(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
-
-EPS = float(np.finfo(np.float64).eps)
 
 MIN_VARIANCE_RATIO = 1e6 * EPS
 """Variance along an axis, relative to the largest one, that counts as zero (as in scipy)."""

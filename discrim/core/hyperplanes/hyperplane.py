@@ -30,10 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
-from discrim.core.covariance.covariance import EPS
 from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats, Mask
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask
 from discrim.core.numerics.progress import refresh_progress
 from discrim.core.rules.rules import LinearRule
 

@@ -28,7 +28,6 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from discrim.core.covariance.covariance import EPS
 from discrim.core.errors import CoreDataError, InvalidStateError
 from discrim.core.kernels.kernel_ridge import ChosenKernel, KernelRows, compute_influence, residuals_from_coef
 from discrim.core.kernels.kernels import (
@@ -40,7 +39,7 @@ from discrim.core.kernels.kernels import (
     fit_coordinates,
 )
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, slices
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
 from discrim.core.rules.calibration import Calibrator, fit_calibrator
 from discrim.core.rules.leave_one_out import mark_lone_rows_for_refit

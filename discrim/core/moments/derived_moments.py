@@ -52,10 +52,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS, total_squares
+from discrim.core.covariance.covariance import total_squares
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means, split_mean
 from discrim.core.moments.row_sums import ScatterType
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask, slices
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 
 MAX_ROUNDING_SHARE = 1e-12

@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.sparse_rows import SparseRows
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import EPS, Codes, Floats
 from discrim.core.numerics.map_reduce import map_reduce
 
 T = TypeVar("T")

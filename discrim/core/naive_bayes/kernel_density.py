@@ -56,9 +56,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS
 from discrim.core.neighbours.neighbours import concatenate_ranges, split_ranges
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask, slices
 from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO
 
 Keys = NDArray[np.int64]

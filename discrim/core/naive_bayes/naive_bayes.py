@@ -50,7 +50,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from discrim.core.covariance.covariance import EPS, Covariance, dependencies, divisors_by_class
+from discrim.core.covariance.covariance import Covariance, dependencies, divisors_by_class
 from discrim.core.covariance.diagonal import DiagonalCovariance
 from discrim.core.covariance.principal import weighted_centre
 from discrim.core.discriminant.qda import QDAFit, fit_qda
@@ -59,7 +59,7 @@ from discrim.core.moments.moments import ClassMoments, standardize_columns
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.naive_bayes.kernel_density import BANDWIDTH_FACTORS, KernelColumns, KernelDensity
 from discrim.core.naive_bayes.tally import ColumnBlock, ColumnPlan, Tally
-from discrim.core.numerics.arrays import Codes, Floats, Mask, are_integers, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask, are_integers, slices
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import (
     MIN_DETERMINANT_RATIO,

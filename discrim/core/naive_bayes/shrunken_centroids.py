@@ -26,9 +26,9 @@ from typing import Literal
 
 import numpy as np
 
-from discrim.core.covariance.covariance import EPS, Dependency, dependencies
+from discrim.core.covariance.covariance import Dependency, dependencies
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means, standardize_columns
-from discrim.core.numerics.arrays import Codes, Floats, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, slices
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, require_plugin_method

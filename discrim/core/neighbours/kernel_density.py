@@ -47,7 +47,6 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import (
-    EPS,
     Covariance,
     class_covariances,
     dependencies,
@@ -57,7 +56,7 @@ from discrim.core.covariance.principal import marginal_covariance
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather, standardize_columns
 from discrim.core.moments.row_sums import ScatterType
-from discrim.core.numerics.arrays import Codes, Floats, Mask, min_class_rows, sample_of_classes, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask, min_class_rows, sample_of_classes, slices
 from discrim.core.rules.rules import NoLikelihood, require_plugin_method
 
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]

@@ -47,7 +47,7 @@ from discrim.core.neighbours.neighbours import (
     Neighbours,
     Space,
 )
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask, slices
 from discrim.core.rules.rules import NoLikelihood, require_plugin_method
 from discrim.errors import CollinearError
 
@@ -203,7 +203,7 @@ class VoteCounts:
         winner, rows, is_tied = self.find_winners(unscaled_posteriors, prior)
         with np.errstate(divide="ignore"):
             scores = np.asarray(np.log(unscaled_posteriors / unscaled_posteriors.max(axis=1, keepdims=True)))
-        scores[rows] = np.where(is_tied, np.minimum(scores[rows], -2 * covariance.EPS), scores[rows])
+        scores[rows] = np.where(is_tied, np.minimum(scores[rows], -2 * EPS), scores[rows])
         scores[rows, winner[rows]] = 0.0
         return scores
 

@@ -37,9 +37,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.errors import CoreDataError
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import refresh_progress
 
 MIN_ROWS_PER_POINT = 2

@@ -38,10 +38,9 @@ from typing import Literal
 
 import numpy as np
 
-from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.principal import positive_signs
 from discrim.core.moments.moments import column_squares
-from discrim.core.numerics.arrays import Floats, svd
+from discrim.core.numerics.arrays import EPS, Floats, svd
 
 Algorithm = Literal["nipals", "simpls", "engine"]
 """Algorithm that computed the components; "engine" stands for a function outside this package."""

@@ -56,12 +56,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from discrim.core.covariance.covariance import EPS, constant_columns, scaled_cholesky, total_squares
+from discrim.core.covariance.covariance import constant_columns, scaled_cholesky, total_squares
 from discrim.core.covariance.principal import weighted_centre
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments, standardize_columns
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask, slices
 from discrim.core.projections.latent import (
     Algorithm,
     Latent,

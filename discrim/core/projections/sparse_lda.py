@@ -44,11 +44,11 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from discrim.core.covariance.covariance import EPS, constant_columns
+from discrim.core.covariance.covariance import constant_columns
 from discrim.core.covariance.principal import positive_signs
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats, Mask, are_integers
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask, are_integers
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.rules import LinearRule, NoLikelihood, require_plugin_method
 

@@ -48,11 +48,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, qr
 
-from discrim.core.covariance.covariance import EPS, dependencies, scaled_cholesky
+from discrim.core.covariance.covariance import dependencies, scaled_cholesky
 from discrim.core.covariance.principal import positive_signs, tied_axes, weighted_centre
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, standardize_columns
-from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.numerics.arrays import EPS, Codes, Floats, svd
 from discrim.core.rules.gaussian import Means, move_origin, nearest_mean_rule
 from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO, LeaveOneOutScorer
 from discrim.core.rules.rules import LinearRule

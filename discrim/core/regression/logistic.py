@@ -26,11 +26,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
-from discrim.core.covariance.covariance import EPS, Covariance, pooled_covariance
+from discrim.core.covariance.covariance import Covariance, pooled_covariance
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
-from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, slices, svd
+from discrim.core.numerics.arrays import EPS, NOT_STORED, Codes, Floats, slices, svd
 from discrim.core.numerics.map_reduce import is_local
 from discrim.core.regression import newton
 from discrim.core.regression.newton import BlockLikelihood, LikelihoodSums, Newton, NewtonFrame

@@ -63,9 +63,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky
 from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dpotri
 
-from discrim.core.covariance.covariance import EPS, Covariance
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, slices
 from discrim.core.numerics.map_reduce import map_reduce
 from discrim.core.numerics.progress import refresh_progress
 

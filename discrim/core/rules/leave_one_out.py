@@ -34,10 +34,9 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS
 from discrim.core.errors import CoreNotSupportedError
 from discrim.core.moments.moments import ClassMoments, column_squares, standardize_columns
-from discrim.core.numerics.arrays import Codes, Floats, check_memory, slices
+from discrim.core.numerics.arrays import EPS, Codes, Floats, check_memory, slices
 from discrim.core.rules.rules import Distances, Rule
 
 LeaveOneOutScorer = Callable[[Floats, Codes, Floats | None], Floats]

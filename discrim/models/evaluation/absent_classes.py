@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.covariance import EPS
-from discrim.core.numerics.arrays import Codes, Floats, Mask
+from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask
 from discrim.core.rules.rules import Rule, RuleOfClasses
 from discrim.design.design_rows import DesignRows
 from discrim.design.rows import used_codes
