@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
@@ -691,14 +691,28 @@ def raise_if_unknown_keyword(function: Callable[..., Any], keywords: Mapping[str
         name, hint, _ = respell_keyword(function, keywords)
         if name:
             raise TypeError(f"{function_name}() has no keyword {name!r}. {hint}") from None
-        suggestion = suggest_name(unknown[0], accepted, KEYWORDS)
-        hint = (
-            f"use {suggestion}="
-            if suggestion in accepted
-            else suggestion or f"the keywords are {', '.join(accepted) or 'none'}"
-        )
-        hint += ', as in "species ~ a + b"' if suggestion == "formula" else ""
-        raise TypeError(f"{function_name}() has no keyword {unknown[0]!r}: {hint}.") from None
+        raise_unknown_keyword(function_name, unknown[0], accepted)
+
+
+def raise_unknown_keyword(function_name: str, name: str, accepted: Sequence[str]) -> NoReturn:
+    """Raise a TypeError for an unknown keyword, with a suggestion.
+
+    Parameters
+    ----------
+    function_name : str
+    name : str
+        The unknown keyword.
+    accepted : sequence of str
+        Keywords of the function.
+    """
+    suggestion = suggest_name(name, accepted, KEYWORDS)
+    hint = (
+        f"use {suggestion}="
+        if suggestion in accepted
+        else suggestion or f"the keywords are {', '.join(accepted) or 'none'}"
+    )
+    hint += ', as in "species ~ a + b"' if suggestion == "formula" else ""
+    raise TypeError(f"{function_name}() has no keyword {name!r}: {hint}.") from None
 
 
 def _value_text(value: Any) -> str:

@@ -94,9 +94,11 @@ def _compare_formulas(
     Returns
     -------
     dict of str to Section
-        "fits"; with folds also "errors", and for several fits "pairs".
+        "fits"; with folds also "errors", and for several fits "pairs" and "roc".
     """
+    from discrim.models.evaluation.labelled_scores import codes_against_rest
     from discrim.models.selection.comparison import compare_pairs, cross_validate_fits
+    from discrim.models.selection.roc_comparison import ComparedFits, compare_areas
 
     models = options.pop("verbs", None) or read_models("lda,qda")
     folds, repeats, seed = (options.pop(name, None) for name in ("folds", "repeats", "seed"))
@@ -127,6 +129,9 @@ def _compare_formulas(
             sections_by_name["pairs"] = _pairs_section(
                 compare_pairs(validations, names), folds, repeats or 1, validations[0].seed
             )
+            scores = ComparedFits(fits, names, validations).shared_scores()
+            codes = codes_against_rest(fits[0].classes)
+            sections_by_name["roc"] = _roc_section(compare_areas(names, scores, codes))
     return sections_by_name
 
 
@@ -263,6 +268,26 @@ def _pairs_section(table: Any, folds: int, repeats: int, seed: int | None) -> An
         "P (t): corrected resampled t test. "
         "First only, second only: observations that only this fit misclassifies.",
         source="compare(*fits, folds=).pairs()",
+    )
+
+
+def _roc_section(table: Any) -> Any:
+    """Return the section of the tests of the areas under ROC curves, from their table."""
+    shown_columns = ["area_a", "area_b", "difference", "se", "low", "high", "p"]
+    headings = SHARED_HEADINGS | {"area_a": "first", "area_b": "second", "p": "P"}
+    shown = table[shown_columns]
+    if shown.index.nlevels == 3:
+        pairs_and_classes = [(f"{a}, {b}", label) for a, b, label in shown.index]
+        shown = shown.set_axis(pd.MultiIndex.from_tuples(pairs_and_classes))
+    formats: dict[Any, Any] = dict.fromkeys(shown_columns, "share") | {"p": "p"}
+    return Section(
+        "Areas under ROC curves of pairs of fits",
+        shown.rename_axis(["", ""]),
+        formats,
+        headings=headings,
+        note="DeLong's test on the predictions of the first repeat; it assumes independent observations. "
+        "The second of two classes, or each of several against the rest.",
+        source="compare(*fits, folds=).roc_test()",
     )
 
 

@@ -679,7 +679,7 @@ class PairAreas:
     mean: Area
 
 
-class _SortedScores(NamedTuple):
+class SortedScores(NamedTuple):
     """Sorted scores of the rows of one class.
 
     Attributes
@@ -702,7 +702,7 @@ class _SortedScores(NamedTuple):
         positions = np.argsort(scores, kind="stable")
         return cls(scores[positions], positions, np.append(0.0, np.cumsum(weights[positions])))
 
-    def placements(self, others: _SortedScores) -> Floats:
+    def placements(self, others: SortedScores) -> Floats:
         """Return for each row (n,), in the original order, the proportion of `others` with a smaller score.
 
         Ties count one half, and rows of `others` by their weights.
@@ -755,7 +755,7 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
         pending_placements: dict[tuple[int, int], tuple[Floats, Floats]] = {}
         for i in observed_classes:
             ordered = {
-                c: _SortedScores.from_scores(scores[rows[c], i], class_weights[c]) for c in observed_classes
+                c: SortedScores.from_scores(scores[rows[c], i], class_weights[c]) for c in observed_classes
             }
             for j in observed_classes:
                 if j == i:

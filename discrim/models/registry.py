@@ -332,6 +332,9 @@ MODULE_BY_NAME = (
 FOLD_PLOTS = "discrim.models.selection.fold_plots:PLOTS"
 """Address of the plots of a cross-validation. Their module imports cross-validation, not the other way."""
 
+COMPARISON_PLOTS = "discrim.models.selection.comparison_plots:CURVES"
+"""Address of the plots of a comparison."""
+
 
 def resolve(address: str) -> Any:
     """Import the module of an address and return the named object, or the module without a name.

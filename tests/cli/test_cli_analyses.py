@@ -248,6 +248,9 @@ def test_compare_has_the_numbers_of_compare(capsys):
     assert float(row(printed, "Cross-validated error", "qda")[0]) == round(errors.loc["QDA", "error_cv"], 4)
     pair = errors.pairs().iloc[0]
     assert float(row(printed, "Pairwise differences", "qda")[0]) == round(pair["difference"], 4)
+    area = errors.roc_test(classes="virginica").iloc[0]
+    printed_area = [float(number) for number in row(printed, "Areas under", "  virginica")[:2]]
+    assert printed_area == [round(area["area_a"], 4), round(area["area_b"], 4)]
 
 
 def test_each_verb_may_have_options(capsys):

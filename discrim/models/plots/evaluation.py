@@ -5,17 +5,13 @@ Each plot is a function with the decorator `plot`; the functions named `assessed
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import posteriors as posteriors_of
-from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.calibration import calibration_bins
 from discrim.inference.error_rates import confusion_table
@@ -30,18 +26,21 @@ from discrim.inference.roc import (
     thin_precision_recall,
 )
 from discrim.models.base.labels import class_code
-from discrim.models.base.reading import check_word, format_argument, join_labels
+from discrim.models.base.reading import format_argument, join_labels
 from discrim.models.base.scores import posterior_frame, read_cut_off
 from discrim.models.evaluation.assessment import (
-    COUNTING_METHODS,
     CountingMethod,
     EvaluationOptions,
-    assess_rows,
-    choice_treatment,
     evaluate_predictions,
-    evaluation_methods,
-    has_chosen_columns,
     raise_if_no_evaluated_rows,
+)
+from discrim.models.evaluation.labelled_scores import (
+    EvaluationDescription,
+    LabelledScores,
+    codes_against_rest,
+    describe_evaluation,
+    evaluate_by_method,
+    labelled_scores,
 )
 from discrim.models.plots.plottable import (
     has_no_rows,
@@ -63,61 +62,13 @@ if TYPE_CHECKING:
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes
 
-MAX_FOLDS = 10
-"""Number of folds for a plot; fewer if the fit has fewer rows."""
-
-T = TypeVar("T")
-
 N_HISTOGRAM_BINS = 20
 """Number of bins of the histogram below a calibration plot."""
 
 
-class EvaluationDescription(NamedTuple):
-    """Description of how rows were predicted, for a title.
-
-    Attributes
-    ----------
-    method : str
-        Method, such as "leave-one-out".
-    fixed_choices : str
-        Choices by all rows that were not repeated without the rows left out; may be empty.
-    """
-
-    method: str
-    fixed_choices: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.method}, {self.fixed_choices}" if self.fixed_choices else self.method
-
-
-class LabelledScores(NamedTuple):
-    """Labelled rows with scores, which are compared with their classes.
-
-    Attributes
-    ----------
-    codes : (m,) int
-        Actual class, none missing.
-    scores : (m, K) float
-        `scores` of `AssessedRows`: log odds of each class against the rest, or for models without posteriors
-        the scores of the rule.
-    weights : (m,) float
-        Frequency weights, or ones.
-    evaluation : EvaluationDescription
-        How the rows were predicted.
-    level : float
-        Level of intervals.
-    """
-
-    codes: Codes
-    scores: Floats
-    weights: Floats
-    evaluation: EvaluationDescription
-    level: float
-
-
 @plot("confusion", "counts of actual by predicted classes", used_options=("method",))
 def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw the confusion matrix of new rows, or of the rows of the fit by a method of `_evaluate_rows`.
+    """Draw the confusion matrix of new rows, or of the rows of the fit by a method of `evaluate_by_method`.
 
     Raises DataError if no row has a class and a prediction.
 
@@ -133,7 +84,7 @@ def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
         """Return actual and predicted classes (-1 if missing) and weights of the rows by `method`."""
         return evaluate_predictions(fit, options.data, method, plan)
 
-    (actual, predicted, weights), evaluation = _evaluate_rows(fit, options, evaluate)
+    (actual, predicted, weights), evaluation = evaluate_by_method(fit, options.data, options.method, evaluate)
     raise_if_no_evaluated_rows((actual >= 0) & (predicted >= 0))
     return draw_confusion_table(
         confusion_table(actual, predicted, fit.classes, weights), str(evaluation), options
@@ -177,7 +128,7 @@ def roc(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     Rows are predicted by `options.method`, or are the new rows in `options.data`; `options.level` is the
     level of bands and areas (default 0.95). The point of `options.threshold` is marked.
     """
-    return _draw_curves(fit, _labelled_scores(fit, options), options, evaluation_plots.ROC)
+    return draw_curves_of_scores(fit, _scores_to_draw(fit, options), options, evaluation_plots.ROC)
 
 
 @plot(
@@ -187,7 +138,9 @@ def roc(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 )
 def precision_recall(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw precision-recall curves of the classes and rows of `roc`, in the proportions of the rows."""
-    return _draw_curves(fit, _labelled_scores(fit, options), options, evaluation_plots.PRECISION_RECALL)
+    return draw_curves_of_scores(
+        fit, _scores_to_draw(fit, options), options, evaluation_plots.PRECISION_RECALL
+    )
 
 
 @plot(
@@ -215,10 +168,10 @@ def assessed_precision_recall(assessment: Any, options: PlotOptions) -> Axes:
 def _draw_assessed_curves(assessment: Any, options: PlotOptions, kind: evaluation_plots.CurveKind) -> Axes:
     """Draw curves of an assessment; its cut-off is marked if its classes were predicted by one."""
     rows = _assessment_scores(assessment)
-    return _draw_curves(assessment._fit, rows, options, kind, assessment._rows.decision.cut_off)
+    return draw_curves_of_scores(assessment._fit, rows, options, kind, assessment._rows.decision.cut_off)
 
 
-def _draw_curves(
+def draw_curves_of_scores(
     fit: FittedModel[Any],
     rows: LabelledScores,
     options: PlotOptions,
@@ -246,7 +199,7 @@ def _draw_curves(
     is_roc = kind is evaluation_plots.ROC
     curves = {}
     areas = {}
-    class_index = _shown_classes(classes, options)
+    class_index = list(codes_against_rest(classes, options.classes).values())
     for k in class_index:
         is_member = rows.codes == k
         labelled = rows.scores[:, k], is_member, rows.weights
@@ -319,16 +272,6 @@ def _mark_of_cut_off(
     return evaluation_plots.CurveMark(float(recall), float(precision), f"{name} recall {recall:.3f}{suffix}")
 
 
-def _shown_classes(classes: pd.Index, options: PlotOptions) -> list[int]:
-    """Return the positions of the classes with a curve; an unknown class raises the error of `class_code`.
-
-    They are `options.classes`, by default the second of two classes, or all of three or more.
-    """
-    if options.classes is not None:
-        return [class_code(label, classes) for label in options.classes]
-    return [1] if len(classes) == 2 else list(range(len(classes)))
-
-
 def _curve_points(curve: Curve, side_weights: tuple[float, float], level: float) -> pd.DataFrame:
     """Return the points of a ROC curve with confidence limits of both rates, as a DataFrame.
 
@@ -366,7 +309,7 @@ def calibration(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
     the curves and a histogram of the probabilities.
     """
     fit.require_posteriors("kind='calibration'")
-    return _draw_calibration(results.classes, _labelled_scores(fit, options), 10, options)
+    return _draw_calibration(results.classes, _scores_to_draw(fit, options), 10, options)
 
 
 @plot(
@@ -406,7 +349,7 @@ def _draw_calibration(classes: pd.Index, rows: LabelledScores, max_bins: int, op
     with np.errstate(over="ignore"):
         proba = 1 / (1 + np.exp(-rows.scores))
     x_label = "Predicted probability of the class"
-    class_index = _shown_classes(classes, options)
+    class_index = list(codes_against_rest(classes, options.classes).values())
     if len(classes) > MAX_IN_LEGEND and options.classes is None:
         best = np.argmax(rows.scores, axis=1)
         series = {"the class predicted": (proba.max(axis=1, initial=0.0), best == rows.codes)}
@@ -432,108 +375,18 @@ def _draw_calibration(classes: pd.Index, rows: LabelledScores, max_bins: int, op
     )
 
 
-def _evaluate_rows(
-    fit: FittedModel[Any], options: PlotOptions, evaluate: Callable[[CountingMethod, EvaluationOptions], T]
-) -> tuple[T, EvaluationDescription]:
-    """Predict rows by the method of the options, or by the first method that the fit supports.
-
-    Without `options.method` folds fix choices such as a penalty, because repeating them in each fold is as
-    slow as many fits. Choices are repeated if the user requested folds, and choices of columns always.
-
-    Parameters
-    ----------
-    fit : FittedModel
-    options : PlotOptions
-        `data` are new rows; without them the rows of the fit are predicted by `method`, or by the first of
-        `evaluation_methods`.
-    evaluate : callable
-        Function of a method ("apparent", "loo" or "cv") and `EvaluationOptions` that predicts rows. It raises
-        NotSupportedError if the fit does not support the method.
-
-    Returns
-    -------
-    predictions : object
-        The value that `evaluate` returned.
-    evaluation : EvaluationDescription
-        The method that was used and the choices that it fixed; "new rows" with `data` or without rows of the
-        fit.
-
-    Raises
-    ------
-    DataError
-        `method` is not "apparent", "loo" or "cv".
-    NotSupportedError
-        The fit does not support the method, or none of the default methods.
-    """
-    check_word("method", options.method, COUNTING_METHODS, optional=True)
-    method_option: Any = options.method
-    if options.data is not None or not fit.has_rows:
-        return evaluate(method_option or "apparent", EvaluationOptions(seed=0)), EvaluationDescription(
-            "new rows"
-        )
-    nested = method_option is not None or has_chosen_columns(fit)
-    *preferred, last = (method_option,) if method_option else evaluation_methods(fit)
-    for method in preferred:
-        with suppress(NotSupportedError):
-            plan = _options_of_method(fit, method, nested=nested)
-            return evaluate(method, plan), _describe_evaluation(fit, method, plan)
-    plan = _options_of_method(fit, last, nested=nested)
-    return evaluate(last, plan), _describe_evaluation(fit, last, plan)
-
-
-def _options_of_method(fit: FittedModel[Any], method: CountingMethod, *, nested: bool) -> EvaluationOptions:
-    """Return the evaluation options of a plot: seed 0 and 10 folds, for "cv" at most one for each used row.
-
-    `nested` is whether folds repeat the choices of the fit.
-    """
-    folds = min(MAX_FOLDS, int((used_codes(fit.design_rows) >= 0).sum())) if method == "cv" else MAX_FOLDS
-    return EvaluationOptions(folds=folds, seed=0, nested=nested)
-
-
-def _describe_evaluation(
-    fit: FittedModel[Any], method: CountingMethod, plan: EvaluationOptions
-) -> EvaluationDescription:
-    """Describe how the rows of the fit were predicted.
-
-    Parameters
-    ----------
-    fit : FittedModel
-    method : {"apparent", "loo", "cv"}
-        How the rows of the fit are predicted.
-    plan : EvaluationOptions
-        `folds` is stated for "cv", and choices that are not `nested` as fixed.
-    """
-    if method == "apparent":
-        return EvaluationDescription("resubstitution")
-    method_text = "leave-one-out" if method == "loo" else f"{plan.folds}-fold cross-validation"
-    return EvaluationDescription(
-        method_text,
-        f"{fit.choice_description} fixed"
-        if choice_treatment(fit, method, nested=plan.nested) == "fixed"
-        else "",
-    )
-
-
-def _labelled_scores(fit: FittedModel[Any], options: PlotOptions) -> LabelledScores:
-    """Return the rows with a class and a prediction, with scores by the method of `_evaluate_rows`.
-
-    The level is `options.level`, by default 0.95.
-    """
+def _scores_to_draw(fit: FittedModel[Any], options: PlotOptions) -> LabelledScores:
+    """Return the scores of the rows in `options.data`, or of the rows of the fit by `options.method`."""
     level = 0.95 if options.level is None else options.level
-
-    def evaluate(method: CountingMethod, plan: EvaluationOptions) -> Any:
-        """Return the `AssessedRows` of new rows, or of the rows of the fit by `method`, in this process."""
-        return assess_rows(fit, options.data, method, replace(plan, level=level)).value()
-
-    rows, evaluation = _evaluate_rows(fit, options, evaluate)
-    return LabelledScores(rows.codes, rows.scores, rows.weights, evaluation, level)
+    return labelled_scores(fit, options.data, options.method, level)
 
 
 def _assessment_scores(assessment: Any) -> LabelledScores:
     """Return the rows of an assessment that have a class and a prediction, with scores and its level."""
     rows = assessment._evaluated_rows()
+    evaluation = _describe_assessment(assessment)
     return LabelledScores(
-        rows.codes, rows.scores, rows.weights, _describe_assessment(assessment), assessment._level
+        rows.codes, rows.scores, rows.weights, evaluation, assessment._level, rows.positions
     )
 
 
@@ -542,7 +395,7 @@ def _describe_assessment(assessment: Any) -> EvaluationDescription:
     rows = assessment._rows
     if rows.method == "new":
         return EvaluationDescription("new rows")
-    return _describe_evaluation(assessment._fit, rows.method, EvaluationOptions(folds=rows.folds))
+    return describe_evaluation(assessment._fit, rows.method, EvaluationOptions(folds=rows.folds))
 
 
 @plot(

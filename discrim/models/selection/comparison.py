@@ -6,9 +6,11 @@ differences by fold and the command line use the functions of this module too.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from inspect import signature
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -17,20 +19,25 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, NotComparableWarning, NotSupportedError, warn_user
 from discrim.inference.calibration import EvaluatedRows, fold_means
-from discrim.inference.error_rates import error_rate_from_labels, exact_interval
+from discrim.inference.error_rates import check_level, error_rate_from_labels, exact_interval
 from discrim.inference.resampling import corrected_t, grouped_mcnemar, mcnemar, seed_or_random
 from discrim.models.base.display import with_display_formats
 from discrim.models.base.labels import value_or_nan
-from discrim.models.base.reading import is_integer, join_labels, with_public_errors
-from discrim.models.evaluation.assessment import EvaluationOptions, evaluate_predictions
+from discrim.models.base.reading import Data, is_integer, join_labels, with_public_errors
+from discrim.models.evaluation.assessment import CountingMethod, EvaluationOptions, evaluate_predictions
+from discrim.models.evaluation.labelled_scores import codes_against_rest
 from discrim.models.evaluation.validation import is_slow_to_evaluate
+from discrim.models.plots.plottable import PlotOptions, check_classes_option, draw_plot
+from discrim.models.registry import COMPARISON_PLOTS, resolve
 from discrim.models.selection import comparable
 from discrim.models.selection.covariance_tests import compare_log_odds, find_lda_and_logistic
 from discrim.models.selection.cross_validation import CrossValidation, cross_validate_fit, warn_unlabelled
+from discrim.models.selection.roc_comparison import AreaTest, ComparedFits, compare_areas
 from discrim.report.result_table import ResultTable
 
 if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
+    from discrim.report.plots.style import Axes
 
 
 def cross_validate_fits(
@@ -281,26 +288,12 @@ class Comparison(ResultTable):
     A selection of its rows or columns is a plain DataFrame.
     """
 
-    def _with_fits(
-        self, fits: Sequence[Any], names: list[str], validations: list[CrossValidation] | None
-    ) -> Self:
-        """Store what the methods need in a private attribute, and return this table.
+    _compared: ComparedFits
 
-        Parameters
-        ----------
-        fits : sequence of ClassifierResults
-        names : list of str
-            Labels of the rows.
-        validations : list of CrossValidation or None
-            Cross-validation of each fit on the same folds; None without folds.
-
-        Returns
-        -------
-        Comparison
-            This table, changed in place.
-        """
+    def _with_fits(self, compared: ComparedFits) -> Self:
+        """Store the fits, which the methods need, in a private attribute, and return this table."""
         # Bypass pandas, which treats attributes as columns; copies and pickles are plain tables.
-        object.__setattr__(self, "_compared", (fits, names, validations))
+        object.__setattr__(self, "_compared", compared)
         return self
 
     @with_display_formats()
@@ -357,12 +350,148 @@ class Comparison(ResultTable):
         NotSupportedError
             The fits are not one of `lda` and one of `logistic`.
         """
-        pair = find_lda_and_logistic(self._compared[0])
+        pair = find_lda_and_logistic(self._compared.fits)
         if pair is None:
             raise NotSupportedError(
                 "log_odds() requires one fit of lda() and one fit of logistic().", hint="Compare such a pair."
             )
         return compare_log_odds(*pair)
+
+    @with_public_errors
+    @with_display_formats()
+    def roc_test(
+        self,
+        data: Data | None = None,
+        *,
+        method: CountingMethod | None = None,
+        test: AreaTest = "delong",
+        classes: Any = None,
+        level: float = 0.95,
+        replicates: int = 2000,
+        seed: int | None = None,
+    ) -> pd.DataFrame:
+        """Test the differences of the areas under the ROC curves of each pair of fits.
+
+        Parameters
+        ----------
+        data : table, optional
+            New observations with their classes. By default the observations of the fits are used, and of
+            these the ones that all fits predict.
+        method : {"apparent", "loo", "cv"}, optional
+            How the observations of the fits are predicted. By default by the folds of the comparison (of the
+            first repeat), and without folds as in the method `plot` of a fit: without the observation itself
+            or its fold if the model supports it.
+        test : {"delong", "bootstrap"}
+            Test of paired areas of DeLong, DeLong & Clarke-Pearson (1988), or the bootstrap of observations
+            within the class and within the rest.
+        classes : label or labels, optional
+            Classes to compare with the rest. By default the second of two classes, or all of several.
+        level : float
+            Level of the intervals.
+        replicates : int
+            Number of bootstrap samples.
+        seed : int, optional
+            Seed of the bootstrap samples.
+
+        Returns
+        -------
+        DataFrame by (a, b), or by (a, b, class) for several classes
+            rows, the number of observations; area_a, area_b and their difference with its standard error se
+            and its interval, low and high; z, the difference divided by se, and its two-sided p-value p. The
+            limits are normal for "delong", and quantiles of the samples for "bootstrap". z and p are missing
+            if se is zero although the areas differ, because the variance cannot be estimated then.
+
+        Raises
+        ------
+        DataError
+            There is only one fit, an option is not valid, the fits use different tables and `data` was not
+            passed, or no observation is predicted by all fits.
+        NotSupportedError
+            A fit does not support the method; or the bootstrap has weights that are not whole numbers.
+
+        Notes
+        -----
+        Both tests assume independent observations and a normal difference, which is reasonable for about 20
+        observations in the class and in the rest. They treat the predictions as given. P-values of several
+        pairs or classes are not adjusted.
+
+        Examples
+        --------
+        >>> from discrim import compare, lda, qda
+        >>> from discrim.datasets import load_breast_cancer
+        >>> tumours = load_breast_cancer()
+        >>> formula = "diagnosis ~ radius_mean + texture_mean"
+        >>> compared = compare(linear=lda(formula, tumours), quadratic=qda(formula, tumours))
+        >>> compared.roc_test()[["area_a", "area_b", "p"]].round(3).iloc[0].tolist()
+        [0.95, 0.951, 0.721]
+        """
+        compared = self._compared
+        if len(compared.fits) < 2:
+            raise DataError(
+                "roc_test() requires at least two fits.", hint="See assess() for the areas of a single fit."
+            )
+        check_level(level)
+        codes = codes_against_rest(compared.fits[0].classes, check_classes_option(classes))
+        scores = compared.shared_scores(data, method, level)
+        return compare_areas(compared.names, scores, codes, test, replicates, seed)
+
+    @with_public_errors
+    def plot(
+        self,
+        kind: Literal["roc", "precision_recall"] = "roc",
+        ax: Axes | None = None,
+        *,
+        data: Data | None = None,
+        method: CountingMethod | None = None,
+        level: float | None = None,
+        classes: Any = None,
+        colors: Any = None,
+        title: str | None = None,
+    ) -> Axes:
+        """Plot the ROC or precision-recall curves of all fits on the same observations.
+
+        Each curve is labelled by the name of its fit, and by its class if there are several. To plot the
+        columns of the table use a copy, as in ``pd.DataFrame(table).plot()``.
+
+        Parameters
+        ----------
+        kind : {"roc", "precision_recall"}
+            Kind of curves.
+        ax : Axes, optional
+            Axes of matplotlib to draw on; by default the axes of a new figure.
+        data, method, classes
+            As in `roc_test`.
+        level : float, optional
+            Level of the bands and of the intervals of the areas; 0.95 by default.
+        colors : mapping, sequence, str or Colormap, optional
+            Colours by class, in the order of the classes.
+        title : str, optional
+            Title instead of the default; "" for none.
+
+        Returns
+        -------
+        Axes
+
+        Raises
+        ------
+        DataError, NotSupportedError
+            As in `roc_test`; a single fit is allowed.
+
+        Examples
+        --------
+        >>> from discrim import compare, lda, qda
+        >>> from discrim.datasets import load_breast_cancer
+        >>> tumours = load_breast_cancer()
+        >>> formula = "diagnosis ~ radius_mean + texture_mean"
+        >>> axes = compare(linear=lda(formula, tumours), quadratic=qda(formula, tumours)).plot()
+        >>> [text.get_text().split()[0] for text in axes.get_legend().get_texts()]
+        ['linear', 'quadratic']
+        """
+        options = PlotOptions(
+            ax, data, method=method, level=level, classes=check_classes_option(classes), colors=colors,
+            title=title,
+        )  # fmt: skip
+        return draw_plot((self._compared,), resolve(COMPARISON_PLOTS), kind, options)
 
 
 @with_public_errors
@@ -374,13 +503,14 @@ def compare(
     groups: Any = None,
     seed: int | None = None,
     refit_prior: bool | None = None,
+    **named_fits: Any,
 ) -> Comparison:
     """Compare fits side by side.
 
     Parameters
     ----------
     *fits
-        Fits of any verbs, as separate arguments.
+        Fits of any verbs, as separate arguments; the rows of the table have the names of their models.
     folds : int, or column name or vector of length n, optional
         Number of folds, or the fold of each row as a label of any kind. All fits are evaluated on the same
         folds. They must have the same table and response, while formulas and verbs may differ. By default
@@ -395,6 +525,8 @@ def compare(
         Whether class proportions are estimated again in each fold; see the page on shared arguments. It
         applies to folds and to leave-one-out. By default, therefore, a logistic regression has another prior
         without a row than LDA; True treats all fits alike.
+    **named_fits
+        More fits with names of the user, as in ``compare(first=fit, second=other)``.
 
     Returns
     -------
@@ -404,7 +536,7 @@ def compare(
         one, and with `folds` if it requires a fit for each of many rows), and with `folds` the
         cross-validated error and its standard error. With folds its method `pairs()` compares the errors
         pair by pair; for one linear discriminant analysis and one logistic regression `log_odds()` sets their
-        log odds side by side.
+        log odds side by side. `plot("roc")` draws the ROC curves, and `roc_test()` compares their areas.
 
     Raises
     ------
@@ -452,8 +584,16 @@ def compare(
     >>> found[["error_a", "error_b", "p_t"]].round(4).iloc[0].tolist()
     [0.02, 0.2067, 0.0056]
     """
+    _raise_if_misspelled(named_fits)
+    names = [*_model_names(fits), *named_fits]
+    fits = (*fits, *named_fits.values())
     comparable.require_fits(fits, "compare()")
-    names = _model_names(fits)
+    duplicates = [name for name, count in Counter(names).items() if count > 1]
+    if duplicates:
+        raise DataError(
+            f"Two fits of compare() have the name {duplicates[0]!r}.",
+            hint=f"Use another keyword than {duplicates[0]}=, or name all fits.",
+        )
     if folds is None and (
         not (is_integer(repeats) and repeats == 1) or groups is not None or seed is not None
     ):
@@ -462,6 +602,17 @@ def compare(
     if folds is not None:
         validations = cross_validate_fits(fits, folds, repeats, groups, seed, refit_prior)
     return _comparison_table(fits, names, refit_prior, validations)
+
+
+def _raise_if_misspelled(named_fits: dict[str, Any]) -> None:
+    """Raise a TypeError for a keyword of `compare` whose value does not predict, such as `fold=10`."""
+    for name, value in named_fits.items():
+        if not hasattr(value, "predict"):
+            # Imported here, because calls without a mistake do not need it.
+            from discrim.slips import raise_unknown_keyword
+
+            keywords = [key for key in signature(compare).parameters if key not in ("fits", "named_fits")]
+            raise_unknown_keyword("compare", name, keywords)
 
 
 def _model_names(fits: Sequence[Any]) -> list[str]:
@@ -530,7 +681,7 @@ def _comparison_table(
             except NotSupportedError:
                 row[f"error_{method}"] = np.nan
         rows.append(row)
-    table = Comparison(rows, index=pd.Index(names))._with_fits(fits, names, validations)
+    table = Comparison(rows, index=pd.Index(names))._with_fits(ComparedFits(fits, names, validations))
     if validations is not None:
         errors = [validation.table().loc["error", ["estimate", "se"]] for validation in validations]
         table[["error_cv", "se_cv"]] = np.array(errors, dtype=np.float64)
