@@ -349,7 +349,7 @@ def resolve(address: str) -> Any:
 SUMMARIES = {
     "Assessment": "discrim.models.results.assessed:summary",
     "CanonicalResults": "discrim.models.discriminant.normal_summary:canonical_summary",
-    "Threshold": "discrim.models.results.assessed:threshold_summary",
+    "Threshold": "discrim.models.results.thresholds:threshold_summary",
 }
 """Addresses of the summaries of results without a `ModelSpec`, by the name of their class.
 

@@ -74,7 +74,7 @@ RESULT_CLASSES = (
     "models.selection.comparison:Comparison",
     "models.results.canonical:CanonicalResults",
     "models.results.assessed:Assessment",
-    "models.results.assessed:Threshold",
+    "models.results.thresholds:Threshold",
     "models.evaluation.classification:Classification",
     "inference.result:TestResult",
     "report.tables:Summary",

@@ -48,7 +48,8 @@ from discrim.report.grid import HeaderItem
 if TYPE_CHECKING:
     from os import PathLike
 
-    from discrim.models.results.assessed import Assessment, Threshold
+    from discrim.models.results.assessed import Assessment
+    from discrim.models.results.thresholds import Threshold
     from discrim.report.grid import Pairs
     from discrim.report.tables import SectionFunctions, Summary
 
@@ -535,9 +536,9 @@ class EvaluationMethods(FittedResults):
         {'malignant': 285, 'benign': 284}
         """
         from discrim.models.evaluation.calibrated import CALIBRATION_SEED
-        from discrim.models.evaluation.tuning import choose_threshold, read_criterion
+        from discrim.models.evaluation.thresholds import choose_threshold, read_criterion
         from discrim.models.evaluation.validation import assign_folds
-        from discrim.models.results.assessed import Threshold
+        from discrim.models.results.thresholds import Threshold
 
         if data is None:
             self._fit.require_rows("threshold()", "pass data=")
