@@ -45,10 +45,10 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
     formula : str
         Response and predictors, such as `species ~ .`; see the page on formulas. The left side only names the
         classes, which come from y.
-    verb : str
-        Name of the verb that is fitted, such as "lda" or "qda".
+    verb : callable or str
+        Verb that is fitted, such as `discrim.lda`, or its name.
     options : mapping, optional
-        Arguments of the verb, by name.
+        Arguments of the verb, by name. With `missing="em"` or "available" rows may have missing values.
     columns : sequence of str, optional
         The columns of X that the estimator reads, and that ``.`` stands for; by default all.
     unseen : {"raise", "missing"}
@@ -69,9 +69,10 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
 
     Examples
     --------
+    >>> import discrim
     >>> from discrim.datasets import load_iris
     >>> iris = load_iris()
-    >>> model = FormulaClassifier("species ~ log(petal_width) + petal_length", verb="qda")
+    >>> model = FormulaClassifier("species ~ log(petal_width) + petal_length", discrim.qda)
     >>> model.fit(iris, iris["species"]).predict(iris[:1]).tolist()
     ['setosa']
     """
@@ -80,7 +81,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
     def __init__(
         self,
         formula: str,
-        verb: str = "lda",
+        verb: Callable[..., Any] | str = "lda",
         options: Mapping[str, Any] | None = None,
         columns: Sequence[str] | None = None,
         unseen: Unseen = "raise",
@@ -114,18 +115,20 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         DiscrimError
             The errors of the verb; also if a value is missing.
         """
-        check_word("verb", self.verb, VERBS)
+        verb_name = self._verb_name()
+        check_word("verb", verb_name, VERBS)
         check_word("unseen", self.unseen, ("raise", "missing"))
         classes, codes = encode_classes(y, X, sample_weight)
         response, names, formula = self._split_formula(self._columns(X))
-        if sample_weight is not None and self.verb in WITHOUT_WEIGHTS:
+        if sample_weight is not None and verb_name in WITHOUT_WEIGHTS:
             raise NotSupportedError(
-                f"{self.verb} does not support sample_weight.",
+                f"{verb_name} does not support sample_weight.",
                 hint="Leave it out.",
             )
         weights = {} if sample_weight is None else {"weights": np.asarray(sample_weight)}
-        options = {"na_action": "raise", **(self.options or {}), **weights}
-        verb: Callable[..., Any] = getattr(discrim, self.verb)
+        action = "drop" if self._uses_incomplete_rows() else "raise"
+        options = {"na_action": action, **(self.options or {}), **weights}
+        verb: Callable[..., Any] = getattr(discrim, verb_name)
         try:
             results = verb(formula, with_column(X, names, response, codes, classes.tolist()), **options)
         except DiscrimError:
@@ -140,6 +143,21 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         self._store_results(results, classes)
         self.feature_names_in_ = np.array(results._fit.design_rows.design.columns, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
+
+    def _verb_name(self) -> Any:
+        """Return the name of the verb; `verb` itself if it is neither a verb nor a name."""
+        name = getattr(self.verb, "__name__", "")
+        return name if name in VERBS and getattr(discrim, name) is self.verb else self.verb
+
+    def _uses_incomplete_rows(self) -> bool:
+        """Return whether the verb fits and predicts rows with missing values."""
+        return (self.options or {}).get("missing") in ("em", "available")
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags, with missing values allowed if the verb uses incomplete rows."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._uses_incomplete_rows()
+        return tags
 
     def _columns(self, X: Any) -> list[str]:
         """Return the names of the columns of X that the formula may use.
@@ -214,7 +232,8 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
                 )
             X = array_table(rows, names)
         table = Table(X)
-        raise_if_missing(table, names)
+        if not self._uses_incomplete_rows():
+            raise_if_missing(table, names)
         return table
 
     def _missing_policy(self) -> MissingPolicy:
@@ -222,13 +241,13 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         return MissingPolicy("missing" if self.unseen == "missing" else None)
 
     def _has_scores(self) -> bool:
-        return self.verb != "knn"
+        return bool(self._verb_name() != "knn")
 
     def _has_posteriors(self) -> bool:
         """Return whether the model of the verb has posteriors."""
         # Partial least squares has posteriors only with rule="lda".
         rule_has_posteriors = (self.options or {}).get("rule", "lda") == "lda"
-        return self.verb not in WITHOUT_POSTERIORS and rule_has_posteriors
+        return self._verb_name() not in WITHOUT_POSTERIORS and rule_has_posteriors
 
 
 def as_estimator(fit: Any) -> FormulaClassifier:

@@ -370,8 +370,41 @@ def _encode_labels(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
     return codes
 
 
+class MissingValuesClassifier(WeightedClassifier):
+    """Estimator with the parameter `missing`, which determines whether rows may have missing values."""
+
+    missing: str
+
+    def _raise_if_missing(self, table: Any) -> None:
+        """Raise a DataError if a value is missing and `missing="raise"`."""
+        if self.missing == "raise":
+            super()._raise_if_missing(table)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags, with missing values allowed unless `missing="raise"`."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "raise"
+        return tags
+
+
+class EMClassifier(MissingValuesClassifier):
+    """Estimator whose verb estimates moments of rows with missing values by EM."""
+
+    def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        """Call the verb with `missing="em"`, without a simpler fit if it fails, or with complete rows."""
+        missing = options.pop("missing")
+        check_word("missing", missing, ("raise", "em"))
+        if missing == "em":
+            options |= {"missing": "em", "na_action": "drop"}
+            # EM requires all columns of the formula.
+            options |= {"collinear": "raise"} if "collinear" in options else {}
+            if self._fallback_option is not None:
+                options[self._fallback_option[0]] = "raise"
+        return super()._call_verb(formula, data, options)
+
+
 @estimator
-class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
+class LDAClassifier(LinearCoefficients, TransformerMixin, EMClassifier, PartialClassifier):
     """Linear discriminant analysis, as classifier and as projection on its discriminants; see `discrim.lda`.
 
     Parameters
@@ -383,6 +416,10 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         for a covariance, or none by a robust method, it fits with `covariance=Shrunk(standardize=True)`. Each
         issues a warning, and a search over models continues. "raise" raises the error of the verb, which is
         the verb's default.
+    missing : {"raise", "em"}
+        "raise" raises an error if values are missing. "em" estimates means and covariances from all observed
+        values, like the verb, and predicts a row from the values that it has. It requires all rows at once,
+        and `collinear` is "raise" then.
 
     Examples
     --------
@@ -403,6 +440,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     components: Any
     covariates: Sequence[Any] | None = None
     collinear: str = "drop"
+    missing: str = "raise"
 
     def _formula_right_side(self) -> str:
         """Return the right-hand side of the formula, with the covariates after a bar."""
@@ -456,15 +494,14 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         """Return the second moments that the covariance requires; None if it requires the rows."""
         covariance_model = read_covariance(LDA_COVARIANCES, self.covariance, self.method, self.components)
         by_levels = isinstance(self.components, MultipleCorrespondence)
-        return (
-            None if covariance_model.needs_rows or by_levels else covariance_model.required_moments("pooled")
-        )
+        needs_rows = covariance_model.needs_rows or by_levels or self.missing == "em"
+        return None if needs_rows else covariance_model.required_moments("pooled")
 
     @one_blas_thread()
     def transform(self, X: Any) -> Floats:
         """Return scores (n, r) on the r discriminants, centred at the prior-weighted mean of the class means.
 
-        Their variance within classes is one.
+        Their variance within classes is one. The scores of a row with a missing value are NaN.
 
         Parameters
         ----------
@@ -507,7 +544,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
 
 
 @estimator
-class QDAClassifier(PartialClassifier):
+class QDAClassifier(EMClassifier, PartialClassifier):
     """Quadratic discriminant analysis; see `discrim.qda`.
 
     Parameters
@@ -516,6 +553,10 @@ class QDAClassifier(PartialClassifier):
         Behaviour if the covariance of a class is singular. "shrink" warns and fits
         `covariance=Shrunk(standardize=True)`, or `lda()` if even that fails. "raise" raises the error of the
         verb.
+    missing : {"raise", "em"}
+        "raise" raises an error if values are missing. "em" estimates means and covariances from all observed
+        values, like the verb, and predicts a row from the values that it has. It requires all rows at once,
+        and `singular` is "raise" then.
     """
 
     verb = staticmethod(discrim.qda)
@@ -528,12 +569,13 @@ class QDAClassifier(PartialClassifier):
     covariance: Any
     components: Any
     singular: str = "shrink"
+    missing: str = "raise"
 
     def _required_moments(self) -> ScatterType | None:
         """Return "class" for moments of each class, or None if the covariance requires the rows."""
         covariance_model = read_covariance(QDA_COVARIANCES, self.covariance, self.method, self.components)
         # If the covariance of a class does not exist, the covariance of other classes is used.
-        return None if covariance_model.needs_rows else "class"
+        return None if covariance_model.needs_rows or self.missing == "em" else "class"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit QDA with shrunk covariances if a covariance is singular, or LDA if that fails too.
@@ -584,7 +626,7 @@ class LocationClassifier(WeightedClassifier):
 
 
 @estimator
-class NaiveBayesClassifier(PartialClassifier):
+class NaiveBayesClassifier(MissingValuesClassifier, PartialClassifier):
     """Naive Bayes; see `discrim.naive_bayes`.
 
     Parameters
@@ -673,17 +715,6 @@ class NaiveBayesClassifier(PartialClassifier):
     def _na_action(self) -> Any:
         """Return "drop" if rows may have missing values, else "raise"."""
         return "raise" if self.missing == "raise" else "drop"
-
-    def _raise_if_missing(self, table: Any) -> None:
-        """Raise a DataError if a value is missing and `missing="raise"`."""
-        if self.missing == "raise":
-            super()._raise_if_missing(table)
-
-    def __sklearn_tags__(self) -> Any:
-        """Return the tags, with missing values allowed unless `missing="raise"`."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing != "raise"
-        return tags
 
 
 @estimator
@@ -775,7 +806,7 @@ SIMPLER_MIXTURES = (
 
 
 @estimator
-class MixtureClassifier(WeightedClassifier):
+class MixtureClassifier(EMClassifier):
     """Mixture discriminant analysis; see `discrim.mixture`.
 
     Parameters
@@ -784,6 +815,10 @@ class MixtureClassifier(WeightedClassifier):
         Behaviour if a component becomes singular, or there are fewer rows than components. "simpler" fits
         one component for each class, with a pooled or a spherical covariance and a warning, and a search over
         models continues. "raise" raises the error of the verb.
+    missing : {"raise", "em"}
+        "raise" raises an error if values are missing. "em" estimates means and covariances from all observed
+        values, like the verb, and predicts a row from the values that it has. It requires all rows at once,
+        and `singular` is "raise" then.
     """
 
     verb = staticmethod(discrim.mixture)
@@ -791,6 +826,7 @@ class MixtureClassifier(WeightedClassifier):
     _fallback_option = ("singular", "simpler")
 
     singular: str = "simpler"
+    missing: str = "raise"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit the first mixture of `SIMPLER_MIXTURES` that is not singular, or return None if all are."""

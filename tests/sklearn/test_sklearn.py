@@ -165,16 +165,16 @@ GOES_ON = {
     "hyperplane": {"overlap": "raise", "constant": "raise"},
     "indicator": {"collinear": "raise"},
     "knn": {"constant": "raise", "singular": "raise"},
-    "lda": {"collinear": "raise"},
+    "lda": {"collinear": "raise", "missing": "raise"},
     "logistic": {"collinear": "raise", "separation": "raise"},
     "kernel_density": {"singular": "raise"},
-    "mixture": {"singular": "raise"},
+    "mixture": {"singular": "raise", "missing": "raise"},
     "naive_bayes": {"singular": "raise", "missing": "raise"},
     "perceptron": {"constant": "raise"},
     "location": {"singular": "raise"},
     "plda": {"singular": "raise"},
     "pls": {"few": "raise"},
-    "qda": {"singular": "raise"},
+    "qda": {"singular": "raise", "missing": "raise"},
     "rda": {"singular": "raise"},
     "shrunken_centroids": {"single": "raise"},
     "sparse_lda": {"singular": "raise"},
@@ -190,9 +190,6 @@ def test_parameters_equal_the_verbs(verb):
         # What is folds in a verb has the name that scikit-learn gives it.
         verbs["cv"] = verbs.pop("folds")
     elsewhere = {"formula", "data", "weights", "levels", "na_action", "functions", "moments"}
-    if verb in ("lda", "mixture", "qda"):
-        # Their estimators refuse missing values.
-        elsewhere.add("missing")
     # What a formula says after its `|` is an argument where there is no formula.
     in_formula = {"covariates"} if verb == "lda" else set()
     assert set(own) - set(verbs) == (set(GOES_ON.get(verb, {})) - set(verbs)) | in_formula
