@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import pandas as pd
 
@@ -26,6 +26,16 @@ MAX_COLUMNS = 100
 
 DEFAULT_WIDTH = 80
 """Default of pandas' option `display.width`."""
+
+
+class DisplayForm(Protocol):
+    """Form of a table with digits and notes; None if pandas should format the table."""
+
+    def text(self, table: pd.DataFrame, width: int) -> str | None:
+        """Return the table as text of a number of columns."""
+
+    def html(self, table: pd.DataFrame) -> str | None:
+        """Return the table as HTML."""
 
 
 class _ResultTableType(type):
@@ -43,19 +53,16 @@ class _ResultTableType(type):
 
 
 class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
-    """A DataFrame that prints all of its columns.
+    """A DataFrame that prints all of its columns, with digits and notes like a table of a summary.
 
     Columns that do not fit the line are continued below the others. Long tables are shortened to the first
-    and last rows by pandas' option `display.max_rows`. Tables of more than 100 columns are printed by pandas'
-    own rules. Slices, pickles, copies (except by `copy.deepcopy`) and everything computed from a result
-    table are plain DataFrames.
+    and last rows. Without a display form, and for tables of more than 100 columns, digits and rows follow the
+    options of pandas. Slices, pickles, copies (except by `copy.deepcopy`) and everything computed from a
+    result table are plain DataFrames.
     """
 
-    _formatted_html: Callable[[pd.DataFrame], str | None] | None = None
-    """Function from a table to HTML with the digits of a summary, or to None if pandas formats the table.
-
-    `models.base.display` sets it on each table; None stands for the form of pandas.
-    """
+    _display_form: DisplayForm | None = None
+    """Form of the table as text and as HTML, set by `models.base.display`; None for the form of pandas."""
 
     @property
     def _constructor(self) -> type[pd.DataFrame]:
@@ -71,6 +78,9 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
         return as_result_table(self.copy())
 
     def __repr__(self) -> str:
+        text = self._display_form.text(self, _print_width()) if self._display_form else None
+        if text is not None:
+            return text
         with _print_options(self):
             return super().__repr__()
 
@@ -78,7 +88,7 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
         """Return the notebook representation, or None if pandas' option disables it."""
         if not pd.get_option("display.notebook_repr_html"):
             return None
-        formatted = self._formatted_html(self) if self._formatted_html else None
+        formatted = self._display_form.html(self) if self._display_form else None
         if formatted is not None:
             return formatted
         with _print_options(self):
@@ -124,12 +134,17 @@ def _print_options(table: pd.DataFrame) -> Iterator[None]:
     if table.shape[1] > MAX_COLUMNS:
         yield
         return
-    width: int | None = pd.get_option("display.width")
-    if width == DEFAULT_WIDTH and is_terminal():
-        width = shutil.get_terminal_size((DEFAULT_WIDTH, 0)).columns
-    options = ("display.max_columns", None, "display.width", width)
+    options = ("display.max_columns", None, "display.width", _print_width())
     with pd.option_context(*options, "display.unicode.east_asian_width", True):
         yield
+
+
+def _print_width() -> int:
+    """Return pandas' option `display.width`, or the width of the terminal if the option has its default."""
+    width: int | None = pd.get_option("display.width")
+    if width == DEFAULT_WIDTH and is_terminal():
+        return shutil.get_terminal_size((DEFAULT_WIDTH, 0)).columns
+    return DEFAULT_WIDTH if width is None else width
 
 
 def is_terminal() -> bool:

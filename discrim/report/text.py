@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -23,6 +23,7 @@ from discrim.report.grid import (
     heading,
     pair_texts,
     short_labels,
+    shorten,
 )
 from discrim.report.result_table import is_terminal
 
@@ -120,7 +121,7 @@ def _note_width(lines: Sequence[str], width: int) -> int:
     It is the display width of the longest of the `lines` above the note, or `NOTE_WIDTH` if that is larger,
     but at most `width`, the largest width of the whole text.
     """
-    return min(width, max(NOTE_WIDTH, *map(display_width, lines)))
+    return min(width, max([NOTE_WIDTH, *map(display_width, lines)]))
 
 
 def _section_lines(section: Section, width: int) -> list[str]:
@@ -128,16 +129,7 @@ def _section_lines(section: Section, width: int) -> list[str]:
     # The label of a row and one column must fit the line.
     labels = min(LABEL_WIDTHS[0], width // 3), min(LABEL_WIDTHS[1], width // 2 - 4)
     grid = _shorten_to_line(grid_of(section, labels), section, width)
-    lines = fold(heading(section), width)
-    for low, high in column_ranges(grid, width) if grid.cells else []:
-        cells = [line[low:high] for line in grid.cells]
-        # A panel of a triangle has blank rows below the diagonal, which are left out.
-        last = max(i for i, line in enumerate(cells) if any(line) or not grid.triangle)
-        lines += [""] if low else []
-        lines += _aligned_lines(grid.headers[low:high], grid.stubs[: last + 1], cells[: last + 1])
-    for note in grid.notes:
-        lines += fold(note, _note_width(lines, width))
-    return lines
+    return _grid_lines(grid, width, title_lines=fold(heading(section), width))
 
 
 def _shorten_to_line(grid: Grid, section: Section, width: int) -> Grid:
@@ -181,17 +173,18 @@ def _shorten_to_line(grid: Grid, section: Section, width: int) -> Grid:
     return replace(grid, notes=[*grid.notes, note])
 
 
-def _column_widths(grid: Grid, width: int) -> tuple[int, list[int]]:
+def _column_widths(grid: Grid, width: int, corner: str = "") -> tuple[int, list[int]]:
     """Return the part of `width` that the row labels leave free, and the display width of each column.
 
-    The width of a column includes its name and the gap of two blanks before it.
+    The width of a column includes its name and the gap of two blanks before it; `corner` is the heading of
+    the row labels.
     """
-    available = width - max([display_width(stub) for stub in grid.stubs], default=0)
+    available = width - max(display_width(stub) for stub in [corner, *grid.stubs])
     columns = zip(grid.headers, *grid.cells, strict=True)
     return available, [2 + max(map(display_width, column)) for column in columns]
 
 
-def column_ranges(grid: Grid, width: int) -> list[tuple[int, int]]:
+def column_ranges(grid: Grid, width: int, corner: str = "") -> list[tuple[int, int]]:
     """Split the columns of a grid into ranges (start, stop), each of which fits a width with the row labels.
 
     A column that is too wide for a line is a range of its own.
@@ -202,12 +195,14 @@ def column_ranges(grid: Grid, width: int) -> list[tuple[int, int]]:
         A grid with column names.
     width : int
         Display width of a line.
+    corner : str
+        Heading of the row labels.
 
     Returns
     -------
     list of (int, int)
     """
-    available, widths = _column_widths(grid, width)
+    available, widths = _column_widths(grid, width, corner)
     ranges = []
     start = 0
     used = 0
@@ -220,12 +215,59 @@ def column_ranges(grid: Grid, width: int) -> list[tuple[int, int]]:
     return [*ranges, (start, len(widths))]
 
 
+def frame_text(section: Section, names: Iterable[Any], width: int) -> str:
+    """Return one table as text without a title, for the printed form of a DataFrame.
+
+    Parameters
+    ----------
+    section : Section
+        The table. Its columns are continued below each other if they do not fit the width.
+    names : iterable
+        Names of the levels of the row labels, or None for levels without a name; they are written in the
+        upper left corner.
+    width : int
+        Number of columns of the text.
+
+    Returns
+    -------
+    str
+    """
+    corner = " / ".join(clean(name) for name in names if name is not None)
+    return "\n".join(_grid_lines(grid_of(section), width, shorten(corner, width // 2)))
+
+
+def _grid_lines(grid: Grid, width: int, corner: str = "", title_lines: Sequence[str] = ()) -> list[str]:
+    """Return the lines of a title, of a grid in panels that fit the width, and of its notes.
+
+    Parameters
+    ----------
+    grid : Grid
+    width : int
+        Available width in characters.
+    corner : str
+        Heading of the row labels.
+    title_lines : sequence of str
+        Lines above the grid.
+    """
+    lines = list(title_lines)
+    for low, high in column_ranges(grid, width, corner) if grid.cells else []:
+        cells = [line[low:high] for line in grid.cells]
+        # A panel of a triangle has blank rows below the diagonal, which are left out.
+        last = max(i for i, line in enumerate(cells) if any(line) or not grid.triangle)
+        lines += [""] if low else []
+        lines += _aligned_lines([corner, *grid.headers[low:high]], grid.stubs[: last + 1], cells[: last + 1])
+    for note in grid.notes:
+        lines += fold(note, _note_width(lines, width))
+    return lines
+
+
 def _aligned_lines(headers: list[str], stubs: list[str], cells: list[list[str]]) -> list[str]:
     """Return the lines of a table, first the headers, with labels flush left and cells flush right.
 
-    `stubs` are the row labels, `cells` the texts row by row; columns are two blanks apart.
+    `headers` begin with the heading of the row labels, `stubs` are the row labels, and `cells` the texts row
+    by row; columns are two blanks apart.
     """
-    rows = [["", *headers], *([stub, *row] for stub, row in zip(stubs, cells, strict=True))]
+    rows = [headers, *([stub, *row] for stub, row in zip(stubs, cells, strict=True))]
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
     lines = []
     for stub, *texts in rows:

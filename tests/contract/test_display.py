@@ -14,6 +14,7 @@ from scipy import stats
 import discrim
 from discrim import compare, cross_validate, hausman, indicator, lda, logistic, moments, qda, stepwise
 from discrim.datasets import load_iris, load_penguins
+from discrim.errors import NotComparableWarning
 from discrim.models.selection.comparison import Comparison
 from discrim.report.grid import display_width
 from discrim.report.result_table import ResultTable
@@ -237,5 +238,32 @@ def test_displayed_table_reflects_its_current_values(fits):
 def test_long_table_states_that_it_is_truncated():
     rng = np.random.default_rng(0)
     data = pd.DataFrame(rng.standard_normal((300, 50))).rename(columns="x{}".format)
-    shown = lda("y ~ .", data.assign(y=rng.integers(0, 3, 300))).anova()._repr_html_()
-    assert "32 of 50 rows shown; all of them: to_string()." in shown
+    table = lda("y ~ .", data.assign(y=rng.integers(0, 3, 300))).anova()
+    assert "32 of 50 rows shown; all of them: to_string()." in table._repr_html_()
+    assert repr(table).splitlines()[-1] == "32 of 50 rows shown; all of them: to_string()."
+
+
+def test_printed_tables_fit_80_columns_and_have_the_digits_of_summaries(fits):
+    for name, table in tables(fits).items():
+        lines = repr(table).splitlines()
+        assert max(map(len, lines)) <= 80, name
+        assert table.columns.astype(str).isin(" ".join(lines).split()).all(), name
+    printed = repr(fits[0].error_rates())
+    assert printed.splitlines()[1].split()[:2] == ["apparent", "0.0200"]
+    assert "e-86" in repr(fits[0].distances())
+    assert repr(fits[0].distances().copy()) != repr(fits[0].distances())
+
+
+def test_printed_table_has_its_note(fits):
+    with pytest.warns(NotComparableWarning):
+        compared = compare(fits[0], logistic("species ~ sepal_length", IRIS))
+    printed = " ".join(repr(compared).split())
+    assert compared.attrs["note"] in printed
+    assert html.escape(compared.attrs["note"][:40]) in compared._repr_html_()
+
+
+def test_printed_table_follows_the_width_of_pandas(fits):
+    with pd.option_context("display.width", 300):
+        assert len(repr(fits[0].distances()).splitlines()) == 6
+        wide = repr(fits[0].anova()).splitlines()
+    assert len(wide) == 5

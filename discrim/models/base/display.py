@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pandas as pd
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from discrim.models.base.fit import ModelSpec
-    from discrim.report.grid import Format
+    from discrim.report.grid import Format, Section
     from discrim.report.tables import SectionFunctions, Summary
 
 P = ParamSpec("P")
@@ -57,11 +58,10 @@ def format_count(x: float) -> str:
 def with_display_formats(
     row_formats: Mapping[str, Format] | None = None, **formats: Format
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a function that returns a table, for display with suitable digits in a notebook.
+    """Decorate a function that returns a table, which is then printed and displayed with suitable digits.
 
     P-values are never 0.0000, counts are integers, limits have as many decimals as their estimate. The table
-    is a `ResultTable`; its copies, slices and pickles are DataFrames without these formats. The notebook form
-    is computed from the numbers at the time of display.
+    is a `ResultTable`; its copies, slices and pickles are DataFrames without these formats.
 
     Parameters
     ----------
@@ -85,24 +85,23 @@ def with_display_formats(
     (<class 'discrim.report.result_table.ResultTable'>, <class 'pandas.DataFrame'>)
     >>> [number in rates()._repr_html_() for number in ("0.1000", "0.3333", "&lt;1e-300")]
     [True, True, True]
+    >>> rates()
+         rate        p
+    a  0.1000   0.0300
+    b  0.3333  <1e-300
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         """Return the function with a result that is a `ResultTable` in these formats."""
+        form = TableForm(function.__name__, formats, row_formats or {})
 
         @wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
             """Call the function, and attach the formats to its result."""
             table = as_result_table(function(*args, **kwargs))
             if isinstance(table, pd.DataFrame):
-                # Past pandas, to which attributes are columns.
-                object.__setattr__(
-                    table,
-                    "_formatted_html",
-                    partial(
-                        _table_html, name=function.__name__, formats=formats, row_formats=row_formats or {}
-                    ),
-                )
+                # Bypass pandas, which treats attributes as columns.
+                object.__setattr__(table, "_display_form", form)
             return table
 
         return wrapper
@@ -110,41 +109,78 @@ def with_display_formats(
     return decorate
 
 
-def _table_html(
-    table: pd.DataFrame, name: str, formats: dict[str, Format], row_formats: Mapping[str, Format]
-) -> str | None:
-    """Return the HTML of a table.
+@dataclass(frozen=True)
+class TableForm:
+    """Printed and notebook form of the tables of a function, computed when a table is displayed.
 
-    None for an empty table, or one with more than two levels of the index or two levels of columns; pandas
-    then formats it.
+    A table has the form of pandas if it is empty or has more than two levels of the index, two levels of
+    columns or more than `MAX_COLUMNS` columns.
 
-    Parameters
+    Attributes
     ----------
-    table : DataFrame
     name : str
-        Title of the table.
-    formats : dict of str to Format
+        Name of the function: the title of the table, for screen readers.
+    formats : mapping of str to Format
         Formats of columns.
-    row_formats : mapping of str to Format
+    row_formats : mapping of label to Format
         Formats of rows by the last level of their label.
     """
-    if table.index.nlevels > 2 or table.columns.nlevels > 1 or not table.size:
-        return None
-    from discrim.report.grid import COLUMN_LIMITS, Section
-    from discrim.report.html import frame_html
 
-    forms = {column: _column_format(table.iloc[:, j], formats) for j, column in enumerate(table.columns)}
-    ends = zip(table.index, table.index.get_level_values(-1), strict=True) if row_formats else ()
-    rows = {label: row_formats[end] for label, end in ends if end in row_formats}
+    name: str
+    formats: Mapping[str, Format]
+    row_formats: Mapping[str, Format]
+
+    def text(self, table: pd.DataFrame, width: int) -> str | None:
+        """Return the table as text of `width` columns; None for the form of pandas."""
+        if not _has_simple_labels(table):
+            return None
+        from discrim.report.text import frame_text
+
+        return frame_text(self._section(table), _label_names(table), width)
+
+    def html(self, table: pd.DataFrame) -> str | None:
+        """Return the table as HTML; None for the form of pandas."""
+        if not _has_simple_labels(table):
+            return None
+        from discrim.report.html import frame_html
+
+        return frame_html(self._section(table), _label_names(table))
+
+    def _section(self, table: pd.DataFrame) -> Section:
+        """Return the table with its formats and its note, which is `attrs["note"]`."""
+        from discrim.report.grid import COLUMN_LIMITS, Section
+
+        forms = {
+            column: _column_format(table.iloc[:, j], self.formats) for j, column in enumerate(table.columns)
+        }
+        ends = zip(table.index, table.index.get_level_values(-1), strict=True) if self.row_formats else ()
+        rows = {label: self.row_formats[end] for label, end in ends if end in self.row_formats}
+        return Section(
+            self.name,
+            table,
+            forms,
+            rows,
+            note=str(table.attrs.get("note", "")),
+            source="to_string()",
+            column_limits=(MAX_COLUMNS, *COLUMN_LIMITS[1:]),
+        )
+
+
+def _has_simple_labels(table: pd.DataFrame) -> bool:
+    """Return whether a `TableForm` can display a table; pandas displays other tables."""
+    is_simple = table.index.nlevels <= 2 and table.columns.nlevels == 1
+    return bool(is_simple and table.size and table.shape[1] <= MAX_COLUMNS)
+
+
+def _label_names(table: pd.DataFrame) -> list[Any]:
+    """Return the names of the levels of the row labels; the last one with the name of the columns."""
     names = list(table.index.names)
     if names[-1] is not None and table.columns.name is not None:
         names[-1] = f"{names[-1]} \\ {table.columns.name}"
-    most_columns = (MAX_COLUMNS, *COLUMN_LIMITS[1:])
-    section = Section(name, table, forms, rows, source="to_string()", column_limits=most_columns)
-    return frame_html(section, names)
+    return names
 
 
-def _column_format(column: pd.Series, formats: dict[str, Format]) -> Format:
+def _column_format(column: pd.Series, formats: Mapping[str, Format]) -> Format:
     """Return the format of a column: from `formats` or `FORMATS` by its name, else by its name or dtype.
 
     Columns that are not numeric are "text", p-values "tail", and integers and degrees of freedom "count". The

@@ -495,7 +495,7 @@ class Comparison(ResultTable):
 
 
 @with_public_errors
-@with_display_formats()
+@with_display_formats(se_cv="share")
 def compare(
     *fits: Any,
     folds: int | str | Any = None,
