@@ -37,6 +37,13 @@ ONE_HOT_CLASSES = 32
 """Number of classes up to which sums of columns that are contiguous in memory are faster by a dense indicator
 matrix than by a sparse one."""
 
+MAX_SMALL_PRODUCT = 2**18
+"""Number of multiplications up to which OpenBLAS uses one thread. On processors with AVX-512 it also does not
+copy the factors first, which takes most of the time of a product with few columns."""
+
+MIN_ROWS_OF_SMALL_PRODUCT = 64
+"""Number of rows below which a product takes less time than its call."""
+
 MAX_BINCOUNT_SIZE = 2**13
 """Number of values up to which sums are computed without a sparse matrix, whose import takes .2 s. They are
 identical, because both methods add the rows in their order."""
@@ -590,7 +597,7 @@ def _add_class_sums(total: Floats, columns: Floats, codes: Codes, weights: Float
     weights : (m,) float, optional
         Weights of the rows; ones by default.
     """
-    (n_columns, n_classes), n_rows = total.shape, len(codes)
+    n_classes, n_rows = total.shape[1], len(codes)
     if n_classes > n_rows:
         # Most classes do not occur in this block; adding zeros to them would be most of the work.
         columns = columns if weights is None else columns * weights
@@ -611,14 +618,13 @@ def _add_class_sums(total: Floats, columns: Floats, codes: Codes, weights: Float
         )
         total += (indicators @ np.ascontiguousarray(columns.T)).T
     else:
-        indicator = np.equal(codes, np.arange(n_classes)[:, None]).astype(np.float64)
-        if weights is not None:
-            indicator *= weights
-        # With the classes first, the product takes about four fifths of the time.
-        if n_columns < MIN_COLUMNS_FOR_TRIANGLE:
-            total += (indicator @ columns.T).T
-        else:
-            total += scipy.linalg.blas.dgemm(1.0, indicator.T, columns.T, trans_a=1).T
+        rows_of_identity = np.eye(n_classes)
+        step = max(MAX_SMALL_PRODUCT // max(total.size, 1), MIN_ROWS_OF_SMALL_PRODUCT)
+        for rows in slices(n_rows, step):
+            indicators = rows_of_identity.take(codes[rows], axis=0)
+            if weights is not None:
+                indicators *= weights[rows, None]
+            total += columns[:, rows] @ indicators
 
 
 def _add_square(total: Floats, columns: Floats, factor: float = 1.0) -> None:
