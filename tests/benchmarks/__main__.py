@@ -14,7 +14,6 @@ meant for the full tables.
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from pathlib import Path
 
@@ -208,20 +207,6 @@ def time_leave_one_out(n: int, p: int, k: int, repeat: int) -> None:
     report_figure(f"leave-one-out {n:,} x {p} x {k}", "over predict_proba", times["loo"] / times["proba"], 5)
 
 
-def time_imports(repeat: int) -> None:
-    """Compare the time of `import discrim` with `import pandas`, and time the command line."""
-
-    def run(code: str) -> Run:
-        return lambda: subprocess.run([sys.executable, "-c", code], check=True)
-
-    command = [sys.executable, "-m", "discrim", "lda", "species ~ .", "iris"]
-    runs = {"ours": run("import discrim"), "pandas": run("import pandas")}
-    runs["command"] = lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    times = median_seconds(runs, 2 * repeat)
-    report_figure("import discrim", "over import pandas", times["ours"] / times["pandas"], 1.5)
-    report_figure("command line, summary of iris", "seconds", times["command"], 1)
-
-
 def further_tasks(rows: int, folder: Path | None, repeat: int) -> dict[str, Run]:
     """Return the tasks that are not on the page on computing times, by name.
 
@@ -269,7 +254,6 @@ def further_tasks(rows: int, folder: Path | None, repeat: int) -> dict[str, Run]
         "sets": lambda: new_rows.print_coverage(repeat),
         "texts": lambda: wide.compare_texts(20_000, 50_000, 20, repeat),
         "many-classes": lambda: wide.compare_many_classes(500_000, 400, 20_000, 2_000),
-        "import": lambda: time_imports(repeat),
     }
 
 
