@@ -17,8 +17,8 @@ from typing import Any
 MIN_WORK_FOR_THREADS = 1e8
 """Smallest number of multiplications for which several threads are used.
 
-With fewer, two threads are not faster than one on an idle machine, and take twice the processor time on a
-busy one; see `tests/benchmarks/threads.py`."""
+With fewer, two threads are not faster than one on an idle machine, and take many times the processor time on
+a busy one; see `tests/benchmarks/threads.py`."""
 
 
 @cache
