@@ -142,7 +142,7 @@ def ratio_of_threads(run: Run, clock: Callable[[], float], repeat: int) -> tuple
 
 
 def loaded_runs() -> dict[str, Run]:
-    """Return analyses whose products are too small for two threads, by name."""
+    """Return analyses by name, whose products are too small for two threads except in a fit of many rows."""
     import discrim.sklearn
 
     large, small = overlapping_classes(20_000, 50, 5), overlapping_classes(303, 13)
@@ -160,6 +160,7 @@ def loaded_runs() -> dict[str, Run]:
 
     return {
         "lda": fit("lda", large),
+        "lda, 200,000 x 50": fit("lda", overlapping_classes(200_000, 50, 10)),
         "lda, summary": lambda: str(discrim.lda("y ~ .", large).summary()),
         "lda, leave-one-out": leave_one_out,
         "lda, .632+": lambda: discrim.lda("y ~ .", medium).error_rates(["632+"], seed=1),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,24 @@ def test_class_sums_by_counts_are_identical_with_a_sparse_matrix(
     rows_of_class = codes == np.arange(n_classes)[:, None]
     brute_force = 1.0 + (rows_of_class * (1.0 if weights is None else weights)) @ x
     np.testing.assert_allclose(sums[0], brute_force.T, rtol=1e-13)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n_columns", "n_classes"), [(3, 2), (50, 10), (300, 32)])
+def test_class_sums_of_contiguous_columns_equal_exact_sums(
+    n_columns: int, n_classes: int, weighted: bool
+) -> None:
+    """The rows are multiplied in slices, the last of which is shorter."""
+    rng = np.random.default_rng(n_columns)
+    codes = rng.integers(0, n_classes, 1500)
+    columns = rng.normal(1.0, 1.0, (n_columns, 1500))
+    weights = rng.random(1500) if weighted else None
+    sums = np.ones((n_columns, n_classes))
+    row_sums._add_class_sums(sums, columns, codes, weights)
+    weighted_columns = columns if weights is None else columns * weights
+    for j in (0, n_columns - 1):
+        exact = [1.0 + math.fsum(weighted_columns[j, codes == k]) for k in range(n_classes)]
+        np.testing.assert_allclose(sums[j], exact, rtol=1e-13)
 
 
 @pytest.mark.parametrize("spread", ["pooled", "diagonal"])
