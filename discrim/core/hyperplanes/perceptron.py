@@ -123,10 +123,7 @@ class _LeftOutRuns:
         self.step = 0
         self.counts_all_errors = counts_all_errors
         self.left_out_rows = np.arange(n)
-        # A row on the plane is assigned to the first class, which is an error for the other class only.
-        order = np.argsort(signed[:, 0] < 0, kind="stable")
-        self.sorted_rows, self.n_positive = signed[order], int((signed[:, 0] > 0).sum())
-        self.sorted_positions = np.argsort(order)
+        self.error_limits = _error_limits(signed)
         self.coef, self.pocket = np.tile(start, (n, 1)), np.zeros(signed.shape)
         self.min_errors, self.longest_run = np.full(n, n - 1), np.zeros(n, dtype=np.intp)
         self.run_start = np.zeros(n, dtype=np.intp)
@@ -166,15 +163,14 @@ class _LeftOutRuns:
         split : int
             The first `split` of the runs visit row q + 1, the others row q.
         """
-        correct_runs = self.step - self.run_start[misclassified]
-        # If the pocket is empty, any coefficients enter, even after a run of length zero.
-        is_longest = (
-            (correct_runs > self.longest_run[misclassified])
-            | (self.min_errors[misclassified] == len(self.signed) - 1)
-            | self.counts_all_errors
-        )
-        if is_longest.any():
-            self._store_better(misclassified[is_longest])
+        stored = misclassified
+        if not self.counts_all_errors:
+            correct_runs = self.step - self.run_start[misclassified]
+            # If the pocket is empty, any coefficients enter, even after a run of length zero.
+            is_empty = self.min_errors[misclassified] == len(self.signed) - 1
+            stored = misclassified[is_empty | (correct_runs > self.longest_run[misclassified])]
+        if stored.size:
+            self._store_better(stored)
         self.coef[misclassified[:split]] += self.signed[q + 1]
         self.coef[misclassified[split:]] += self.signed[q]
         self.run_start[misclassified] = self.step + 1
@@ -189,20 +185,24 @@ class _LeftOutRuns:
         run_index : (r,) int
             Positions of the runs. The errors of a run are counted over all rows except its left-out row.
         """
-        coef = self.coef[run_index]
-        values = coef @ self.sorted_rows.T
-        run_positions = np.arange(len(run_index))
-        left_out = self.sorted_positions[self.left_out_rows[run_index]]
-        errors = np.count_nonzero(values[:, : self.n_positive] <= 0, axis=1)
-        errors += np.count_nonzero(values[:, self.n_positive :] < 0, axis=1)
-        left_out_values = values[run_positions, left_out]
-        errors -= np.where(left_out < self.n_positive, left_out_values <= 0, left_out_values < 0)
-        is_better = (errors < self.min_errors[run_index]) & coef.any(axis=1)
-        self.pocket[run_index[is_better]], self.min_errors[run_index[is_better]] = (
-            coef[is_better],
-            errors[is_better],
-        )
-        self.longest_run[run_index[is_better]] = self.step - self.run_start[run_index[is_better]]
+        is_error = self.coef[run_index] @ self.signed.T < self.error_limits
+        errors = np.add.reduce(is_error, axis=1, dtype=np.intp)
+        errors -= is_error[np.arange(len(run_index)), self.left_out_rows[run_index]]
+        better = np.flatnonzero(errors < self.min_errors[run_index])
+        better = better[self.coef[run_index[better]].any(axis=1)]
+        runs = run_index[better]
+        self.pocket[runs] = self.coef[runs]
+        self.min_errors[runs] = errors[better]
+        self.longest_run[runs] = self.step - self.run_start[runs]
+
+
+def _error_limits(signed: Floats) -> Floats:
+    """Return the limit (n,) below which the value y (1, x)'b of a row of `signed` (n, p + 1) is an error.
+
+    A row on the plane is assigned to the first class. This is an error for the other class only, whose limit
+    is therefore the smallest positive number; the limit of the first class is zero.
+    """
+    return np.where(signed[:, 0] > 0, np.nextafter(0.0, 1.0), 0.0)
 
 
 DEFAULT_MAX_PASSES = {True: 1000, False: 100}
@@ -441,6 +441,7 @@ class _PerceptronRun:
 
     def __init__(self, signed: Floats, start: Floats) -> None:
         self.signed = signed
+        self.error_limits = _error_limits(signed)
         self.coef = start
         self.pocket, self.min_errors = self.coef, len(signed)
         self.correct_run = 0
@@ -478,9 +479,7 @@ class _PerceptronRun:
 
         Coefficients of zero are never stored.
         """
-        values = self.signed @ self.coef
-        # A row on the plane causes an update, but it is an error for the positive class only.
-        errors = int((values < 0).sum()) + int((values[self.signed[:, 0] > 0] == 0).sum())
+        errors = int(np.count_nonzero(self.signed @ self.coef < self.error_limits))
         if errors < self.min_errors and self.coef.any():
             self.pocket = self.coef
             self.min_errors = errors
