@@ -24,7 +24,7 @@ rotations, each computed from an eigenvector of a 2 x 2 matrix. No step increase
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations
 from typing import Literal, NamedTuple, get_args
@@ -318,6 +318,8 @@ _CLOSED_FORMS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "VVV": _separate_covariances,
 }
 """Forms with a closed-form estimate, a function of the `scatters` and `counts` of `covariances`."""
+SEPARATE_FORMS = ("VII", "VVI", "VVV")
+"""Forms in which a covariance depends only on its own component."""
 _ALTERNATING_FORMS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
     "VEI": _common_shape_covariances,
     "VEE": _common_shape_covariances,
@@ -458,6 +460,9 @@ MAX_BLOCK_VALUES = 2**15
 
 MAX_SMALL_CLASS = 2000
 """Weight of a class above which steps of EM are extrapolated, and starts are compared on a sample."""
+
+MAX_BATCH_RUNS = 10
+"""Maximum number of runs of EM that advance together."""
 
 EM_STEP_ITERATIONS = 3
 """Maximum number of sweeps for common axes (EVE and VVE) within a step of EM."""
@@ -636,16 +641,18 @@ def sums_about_new_means(means: Floats, counts: Floats, changes: Floats, scatter
     return ComponentSums(counts, means + changes, scatters)
 
 
-def _class_e_step(components: Components, component_slice: slice, row: ClassRows, *, axial: bool) -> EStep:
-    """Perform the E step for the complete rows of one class, in one pass over blocks of rows.
+def _class_e_step(
+    runs: Sequence[Components], component_slice: slice, row: ClassRows, *, axial: bool
+) -> list[EStep]:
+    """Perform the E step of several runs for the complete rows of one class, in one pass over blocks of rows.
 
     Deviations are whitened by each component, and their products are summed in these coordinates: a scatter
     then has as many digits as the deviations, however small the component is relative to its class.
 
     Parameters
     ----------
-    components : Components
-        Current components of all classes.
+    runs : sequence of S Components
+        Current components of all classes in each run; the runs have equal numbers of components.
     component_slice : slice
         The G components of the class.
     row : ClassRows
@@ -655,41 +662,45 @@ def _class_e_step(components: Components, component_slice: slice, row: ClassRows
 
     Returns
     -------
-    EStep
-        For the components of the class.
+    list of S EStep
+        For the components of the class in each run.
     """
     z, weights = row
-    means = components.means[component_slice]
-    covs = components.covariances[component_slice]
+    means = np.concatenate([run.means[component_slice] for run in runs])
+    covs = [covariance for run in runs for covariance in run.covariances[component_slice]]
     roots = np.array([covariance.root for covariance in covs])
     diagonals = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
-    constants = np.log(components.mixing_proportions[component_slice]) - np.log(np.abs(diagonals)).sum(axis=1)
-    constants -= 0.5 * len(z) * np.log(2 * np.pi)
+    constants = np.log(np.concatenate([run.mixing_proportions[component_slice] for run in runs]))
+    constants -= np.log(np.abs(diagonals)).sum(axis=1) + 0.5 * len(z) * np.log(2 * np.pi)
     whiten = _make_whitening(covs, roots, means)
     counts = np.zeros(len(means))
     changes = np.zeros(means.shape)
     squares = np.zeros(roots.shape)
-    llf = 0.0
+    llfs = np.zeros(len(runs))
     for row_slice in slices(z.shape[1], max(MAX_BLOCK_VALUES // means.size, 1)):
         whitened = whiten(z[:, row_slice])
         scores = np.einsum("gij,gij->gj", whitened, whitened)
         scores *= -0.5
         scores += constants[:, None]
-        max_scores, sums = normalize_scores(scores, weights[row_slice])
-        llf += float(weights[row_slice] @ (max_scores + np.log(sums)))
+        scores_by_run = scores.reshape(len(runs), -1, scores.shape[1]).swapaxes(0, 1)
+        max_scores, sums = normalize_scores(scores_by_run, weights[row_slice])
+        llfs += (max_scores + np.log(sums)) @ weights[row_slice]
         counts += scores.sum(axis=1)
         weighted = whitened * scores[:, None]
-        changes += weighted.sum(axis=2)
+        changes += (whitened @ scores[:, :, None])[:, :, 0]
         if axial:
             squares += np.einsum("gij,gij->gi", weighted, whitened)
         else:
             squares += weighted @ whitened.transpose(0, 2, 1)
     if axial:
-        return EStep(sums_about_new_means(means, counts, changes * roots, squares * roots**2), llf)
-    changes = (changes[:, None] @ roots)[:, 0]
-    scatters = roots.transpose(0, 2, 1) @ squares @ roots
-    scatters += scatters.transpose(0, 2, 1)
-    return EStep(sums_about_new_means(means, counts, changes, 0.5 * scatters), llf)
+        totals = sums_about_new_means(means, counts, changes * roots, squares * roots**2)
+    else:
+        changes = (changes[:, None] @ roots)[:, 0]
+        scatters = roots.transpose(0, 2, 1) @ squares @ roots
+        scatters += scatters.transpose(0, 2, 1)
+        totals = sums_about_new_means(means, counts, changes, 0.5 * scatters)
+    sums_by_run = zip(*(array.reshape(len(runs), -1, *array.shape[1:]) for array in totals), strict=True)
+    return [EStep(ComponentSums(*sums), llf) for sums, llf in zip(sums_by_run, llfs.tolist(), strict=True)]
 
 
 def _make_whitening(covs: Sequence[Covariance], roots: Floats, means: Floats) -> Callable[[Floats], Floats]:
@@ -707,25 +718,33 @@ def _make_whitening(covs: Sequence[Covariance], roots: Floats, means: Floats) ->
     Returns
     -------
     callable
-        Maps rows z (p, m) to R'^-1 (z - mean), of shape (G, p, m). It multiplies by inverse factors if all
-        covariances have them, and otherwise solves for each component separately, which is more accurate.
+        Maps rows z (p, m) to R'^-1 (z - mean), of shape (G, p, m). It multiplies by the inverse factors of
+        the covariances that have them, and solves for the others, which is more accurate.
     """
     if roots.ndim == 2:
         return lambda z: (z - means[:, :, None]) / roots[:, :, None]
-    factors = [covariance.factor for covariance in covs if covariance.factor is not None]
-    if len(factors) < len(covs):
+    is_accurate = [covariance.factor is not None for covariance in covs]
+    if not any(is_accurate):
         return lambda z: np.array(
             [covariance.whiten(z - mean[:, None]) for covariance, mean in zip(covs, means, strict=True)]
         )
+    factors = [
+        root if covariance.factor is None else covariance.factor
+        for covariance, root in zip(covs, roots, strict=True)
+    ]
     inverses = np.array(factors).transpose(0, 2, 1)
     stacked_inverses = inverses.reshape(means.size, -1)
     origins = (inverses @ means[:, :, None]).reshape(-1, 1)
+    solved = np.flatnonzero(~np.array(is_accurate)).tolist()
 
     def whiten(z: Floats) -> Floats:
-        """Whiten rows z (p, m) by one product with the inverse factors of all components."""
-        whitened = stacked_inverses @ z
-        whitened -= origins
-        return whitened.reshape(*means.shape, -1)
+        """Whiten rows z (p, m) by one product with the inverse factors of all components that have them."""
+        product = stacked_inverses @ z
+        product -= origins
+        whitened = product.reshape(*means.shape, -1)
+        for g in solved:
+            whitened[g] = covs[g].whiten(z - means[g][:, None])
+        return whitened
 
     return whiten
 
@@ -881,6 +900,40 @@ class MStep:
         covs = Covariance.from_roots(roots, inverses)
         return Components(self.sizes, sums.counts / self.totals, sums.means, covs, axes)
 
+    def estimate_runs(
+        self, statistics: Sequence[tuple[ComponentSums, Axes]]
+    ) -> list[Components | Degenerate]:
+        """Estimate the components of several runs.
+
+        Covariances of `SEPARATE_FORMS` are computed together for all runs, unless a component degenerates.
+
+        Parameters
+        ----------
+        statistics : sequence of S (ComponentSums, axes)
+            Sufficient statistics and initial common axes of each run, as in `estimate`.
+
+        Returns
+        -------
+        list of S Components or Degenerate
+            Results of `estimate`.
+        """
+        n_runs = len(statistics)
+        if n_runs > 1 and self.form in SEPARATE_FORMS:
+            owner, *limits = (
+                np.concatenate([array] * n_runs)
+                for array in (self.owner, self.totals, self.min_counts, self.min_variances)
+            )
+            step = MStep(self.sizes * n_runs, self.form, owner, *limits)
+            arrays = zip(*(sums for sums, _ in statistics), strict=True)
+            joint = step.estimate(ComponentSums(*(np.concatenate(array) for array in arrays)))
+            if isinstance(joint, Components):
+                proportions, means, covs = joint.mixing_proportions, joint.means, joint.covariances
+                return [
+                    Components(self.sizes, proportions[part], means[part], covs[part])
+                    for part in slices(len(means), len(self.owner))
+                ]
+        return [self.estimate(sums, axes) for sums, axes in statistics]
+
     def degenerate(self, g: int, reason: str, counts: Floats) -> Degenerate:
         """Return the `Degenerate` result for one of the components.
 
@@ -1013,36 +1066,133 @@ def run_em(
         the likelihood falls, or a component ends narrow. With one component per class, `path` has one value
         and `converged` is true; the result is then Degenerate only for an empty or singular component.
     """
-    slices_by_class = components.class_slices()
-    axial = is_axial(form)
-
-    def e_step(current: Components) -> EStep:
-        """Perform the E step for all classes."""
-        pairs = zip(slices_by_class, rows, strict=True)
-        return join_classes(
-            [_class_e_step(current, component_slice, row, axial=axial) for component_slice, row in pairs]
-        )
-
     if max(components.sizes) == 1:
         # With one component per class all posteriors are 1, and one step suffices.
         result = m_step(rows, [row.weights[None] for row in rows], form, components.axes)
-        return result if isinstance(result, Degenerate) else replace(result, path=(e_step(result).llf,))
-    step = MStep.of_rows(rows, components.sizes, form, min_component_variances(rows))
+        if isinstance(result, Degenerate):
+            return result
+        return replace(result, path=(_e_step([result], rows, axial=is_axial(form))[0].llf,))
+    return run_em_from_starts([components], rows, form, tol=tol, maxiter=maxiter, progress=progress)[0]
+
+
+def run_em_from_starts(
+    starts: Sequence[Components | Degenerate],
+    rows: Sequence[ClassRows],
+    form: str,
+    *,
+    tol: float,
+    maxiter: int,
+    progress: Callable[[float], None] = lambda more: None,
+) -> list[Components | Degenerate]:
+    """Run EM for complete rows from several starts, with more than one component in some class.
+
+    Steps of several runs are computed together, because the calls take longer than the arithmetic if there
+    are few rows. The runs do not depend on each other.
+
+    Parameters
+    ----------
+    starts : sequence of S Components or Degenerate
+        Initial components, with equal numbers of components.
+    rows, form, tol, maxiter, progress
+        As in `run_em`.
+
+    Returns
+    -------
+    list of S Components or Degenerate
+        Results of `run_em` in the order of the starts; degenerate starts are returned unchanged.
+    """
+    components = [start for start in starts if isinstance(start, Components)]
+    if not components:
+        return list(starts)
+    # Large scatters are not kept for several runs: their arithmetic takes longer than the calls.
+    p = len(rows[0].z)
+    batch_size = min(MAX_BATCH_RUNS, 1 + MAX_BLOCK_VALUES // (components[0].means.size * p))
     total_weight = sum(float(row.weights.sum()) for row in rows)
-    return iterate_em(components, e_step, step, tol=tol * total_weight, maxiter=maxiter, progress=progress)
+    min_variances = min_component_variances(rows)
+    results: list[Components | Degenerate] = []
+    for batch_slice in slices(len(components), batch_size):
+        results += iterate_em(
+            components[batch_slice],
+            lambda runs: _e_step(runs, rows, axial=is_axial(form)),
+            MStep.of_rows(rows, components[0].sizes, form, min_variances),
+            tol=tol * total_weight,
+            maxiter=maxiter,
+            progress=progress,
+        )
+    remaining_results = iter(results)
+    return [next(remaining_results) if isinstance(start, Components) else start for start in starts]
+
+
+def _e_step(runs: Sequence[Components], rows: Sequence[ClassRows], *, axial: bool) -> list[EStep]:
+    """Perform the E steps of several runs for the complete rows of all classes; see `_class_e_step`."""
+    pairs = zip(runs[0].class_slices(), rows, strict=True)
+    steps = [_class_e_step(runs, component_slice, row, axial=axial) for component_slice, row in pairs]
+    return [join_classes(class_steps) for class_steps in zip(*steps, strict=True)]
 
 
 @np.errstate(divide="ignore", invalid="ignore")
 def iterate_em(
-    components: Components,
-    e_step: Callable[[Components], EStep],
+    starts: Sequence[Components],
+    e_step: Callable[[Sequence[Components]], list[EStep]],
     m_step: MStep,
     *,
     tol: float,
     maxiter: int,
     progress: Callable[[float], None],
-) -> Components | Degenerate:
-    """Run EM with a given E step until a step gains at most `tol` in log-likelihood.
+) -> list[Components | Degenerate]:
+    """Run EM from several starts with a given E step, until a step gains at most `tol` in log-likelihood.
+
+    The runs do not depend on each other: at each step, the runs that have not ended advance together.
+
+    Parameters
+    ----------
+    starts : sequence of S Components
+        Initial components of each run.
+    e_step : callable
+        Maps the components of one or more runs to a list of the EStep at each.
+    m_step : MStep
+        The M step.
+    tol : float
+        Total gain of log-likelihood of a step, not extrapolated, at which EM ends.
+    maxiter : int
+        Maximum number of steps.
+    progress : callable
+        Called with 1 after each step of each run.
+
+    Returns
+    -------
+    list of S Components or Degenerate
+        As returned by `_climb`.
+    """
+    results: list[Components | Degenerate] = list(starts)
+    runs = [
+        _climb(start, step, m_step, tol, maxiter, progress)
+        for start, step in zip(starts, e_step(starts), strict=True)
+    ]
+    statistics = {i: next(run) for i, run in enumerate(runs)}
+    while statistics:
+        estimates = m_step.estimate_runs(list(statistics.values()))
+        valid = [estimate for estimate in estimates if isinstance(estimate, Components)]
+        steps = iter(e_step(valid) if valid else [])
+        for i, estimate in zip(list(statistics), estimates, strict=True):
+            step = estimate if isinstance(estimate, Degenerate) else (estimate, next(steps))
+            try:
+                statistics[i] = runs[i].send(step)
+            except StopIteration as end:
+                results[i] = end.value
+                del statistics[i]
+    return results
+
+
+def _climb(
+    components: Components,
+    current: EStep,
+    m_step: MStep,
+    tol: float,
+    maxiter: int,
+    progress: Callable[[float], None],
+) -> Generator[tuple[ComponentSums, Axes], tuple[Components, EStep] | Degenerate, Components | Degenerate]:
+    """Decide the steps of one run of EM.
 
     If the weight of a class exceeds `MAX_SMALL_CLASS`, each pair of steps is followed by an extrapolation,
     which counts as a step and is kept if it increases the likelihood.
@@ -1051,16 +1201,18 @@ def iterate_em(
     ----------
     components : Components
         Initial components.
-    e_step : callable
-        Maps components to the EStep at them.
-    m_step : MStep
-        The M step.
-    tol : float
-        Total gain of log-likelihood of a step, not extrapolated, at which EM ends.
-    maxiter : int
-        Maximum number of steps.
-    progress : callable
-        Called with 1 after each step.
+    current : EStep
+        The E step at them.
+    m_step, tol, maxiter, progress
+        As in `iterate_em`.
+
+    Yields
+    ------
+    sums : ComponentSums
+        Sufficient statistics from which the caller estimates components. It sends these and the E step at
+        them, or the `Degenerate` estimate.
+    axes : (p, p) float or None
+        Initial common axes for EVE and VVE.
 
     Returns
     -------
@@ -1070,7 +1222,6 @@ def iterate_em(
         narrow (`_reject_narrow`). A step that decreases the likelihood by more than `MAX_RELATIVE_DECREASE`
         is "singular" for the component with the smallest standard deviation along any direction.
     """
-    current = e_step(components)
     path = [current.llf]
     converged = False
     extrapolates = m_step.totals.max() > MAX_SMALL_CLASS
@@ -1078,18 +1229,17 @@ def iterate_em(
     for _ in range(maxiter):
         progress(1)
         if len(history) == 3:
-            proposal = _extrapolate(history, m_step, components.axes)
-            extrapolated = None if proposal is None else e_step(proposal)
-            if proposal is not None and extrapolated is not None and extrapolated.llf > current.llf:
-                components = proposal
-                current = extrapolated
+            sums = _extrapolate(history)
+            step = None if sums is None else (yield sums, components.axes)
+            if step is not None and not isinstance(step, Degenerate) and step[1].llf > current.llf:
+                components, current = step
                 path.append(current.llf)
             history = [current.sums]
             continue
-        step = m_step.estimate(current.sums, components.axes)
+        step = yield current.sums, components.axes
         if isinstance(step, Degenerate):
             return step
-        following = e_step(step)
+        proposal, following = step
         if following.llf < path[-1] - MAX_RELATIVE_DECREASE * (1 + abs(following.llf)):
             # Report the component with the smallest standard deviation in any direction.
             roots = [
@@ -1098,7 +1248,7 @@ def iterate_em(
             ]
             min_sds = [np.linalg.svd(root, compute_uv=False)[-1] for root in roots]
             return m_step.degenerate(int(np.argmin(min_sds)), "singular", current.sums.counts)
-        components = step
+        components = proposal
         current = following
         path.append(current.llf)
         if path[-1] - path[-2] <= tol:
@@ -1122,7 +1272,7 @@ def _raw_moments(sums: ComponentSums) -> list[Floats]:
     ]
 
 
-def _extrapolate(history: Sequence[ComponentSums], m_step: MStep, axes: Axes) -> Components | None:
+def _extrapolate(history: Sequence[ComponentSums]) -> ComponentSums | None:
     """Extrapolate two steps of EM (squared extrapolation, SQUAREM).
 
     With sufficient statistics s_0, s_1 and s_2 before and after the steps, r = s_1 - s_0,
@@ -1133,14 +1283,10 @@ def _extrapolate(history: Sequence[ComponentSums], m_step: MStep, axes: Axes) ->
     ----------
     history : sequence of 3 ComponentSums
         Sufficient statistics of three successive E steps.
-    m_step : MStep
-        The M step.
-    axes : (p, p) float or None
-        Initial common axes for EVE and VVE.
 
     Returns
     -------
-    Components or None
+    ComponentSums or None
         None if a <= 1, or if no components have these statistics.
     """
     first, second, third = (_raw_moments(sums) for sums in history)
@@ -1168,8 +1314,7 @@ def _extrapolate(history: Sequence[ComponentSums], m_step: MStep, axes: Axes) ->
             is_valid = bool(np.isfinite(np.linalg.cholesky(sums.scatters)).all())
     except np.linalg.LinAlgError:
         return None
-    step = m_step.estimate(sums, axes) if is_valid else None
-    return step if isinstance(step, Components) else None
+    return sums if is_valid else None
 
 
 def _reject_narrow(components: Components, weights: Floats) -> Components | Degenerate:

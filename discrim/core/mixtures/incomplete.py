@@ -304,20 +304,22 @@ def run_em_incomplete(
         min_variances[k] = em.SINGULAR_SD**2 * squares / np.where(counts > 0, counts, 1.0)
     batches = [_batch_rows(row) for row in rows]
 
-    def e_step(current: Components) -> EStep:
-        """Perform the E step for all classes."""
-        pairs = zip(current.class_slices(), batches, strict=True)
-        return em.join_classes(
-            [
-                _class_e_step(current, component_slice, class_batches, axial=axial)
-                for component_slice, class_batches in pairs
-            ]
-        )
+    def e_step(runs: Sequence[Components]) -> list[EStep]:
+        """Perform the E step of each run for all classes."""
+        return [
+            em.join_classes(
+                [
+                    _class_e_step(current, component_slice, class_batches, axial=axial)
+                    for component_slice, class_batches in zip(current.class_slices(), batches, strict=True)
+                ]
+            )
+            for current in runs
+        ]
 
     step = MStep.of_rows(rows, sizes, form, min_variances)
     total_weight = sum(float(row.weights.sum()) for row in rows)
     tolerance = tol * total_weight * (SINGLE_COMPONENT_TOLERANCE if max(sizes) == 1 else 1.0)
-    return em.iterate_em(components, e_step, step, tol=tolerance, maxiter=maxiter, progress=progress)
+    return em.iterate_em([components], e_step, step, tol=tolerance, maxiter=maxiter, progress=progress)[0]
 
 
 def impute_rows(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:

@@ -413,13 +413,8 @@ def run_starts(
 
         Results are sorted by decreasing likelihood, degenerate ones last.
         """
-        return sorted(
-            (
-                _run_from_start(trial, sampled_rows, form, TRIAL_TOLERANCE, MAX_TRIAL_STEPS)
-                for trial in trials
-            ),
-            key=likelihood_sort_key,
-        )
+        runs = em.run_em_from_starts(trials, sampled_rows, form, tol=TRIAL_TOLERANCE, maxiter=MAX_TRIAL_STEPS)
+        return sorted(runs, key=likelihood_sort_key)
 
     if any(sample is not None for sample in samples):
         return Trials(run_steps([*hierarchical_starts, *random_starts]), 0, 0)
@@ -430,7 +425,9 @@ def run_starts(
 
         Results are sorted by decreasing likelihood, degenerate ones last.
         """
-        runs = (_run_from_start(trial, rows, form, plan.tol, plan.maxiter, progress) for trial in trials)
+        runs = em.run_em_from_starts(
+            trials, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress
+        )
         return sorted(runs, key=likelihood_sort_key)
 
     results = run_to_convergence([*hierarchical_starts, *random_starts[:N_FINALISTS]])
@@ -448,38 +445,6 @@ def same_maximum_tolerance(rows: Sequence[ClassRows], plan: EMPlan) -> float:
     """
     weight = sum(float(row.weights.sum()) for row in rows)
     return SAME_MAXIMUM_FACTOR * max(plan.tol, float(np.finfo(np.float64).eps)) * weight
-
-
-def _run_from_start(
-    start: Components | Degenerate, rows: Sequence[ClassRows], form: str, tol: float, maxiter: int,
-    progress: Callable[[float], None] = lambda more: None,
-) -> Components | Degenerate:  # fmt: skip
-    """Run EM from a start; return a degenerate start unchanged.
-
-    Parameters
-    ----------
-    start : Components or Degenerate
-        Starting components.
-    rows : sequence of ClassRows
-        Rows of each class.
-    form : str
-        Covariance form, one of `em.FORMS`.
-    tol : float
-        Gain of log-likelihood per unit of weight at which EM ends.
-    maxiter : int
-        Maximum number of steps.
-    progress : callable
-        Called with 1 after each step.
-
-    Returns
-    -------
-    Components or Degenerate
-        The last components, with `path` and `converged`; Degenerate if the start is degenerate, or a
-        component becomes empty, singular or narrow.
-    """
-    if isinstance(start, Degenerate):
-        return start
-    return em.run_em(start, rows, form, tol=tol, maxiter=maxiter, progress=progress)
 
 
 def likelihood_sort_key(trial: Components | Degenerate) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -139,7 +140,7 @@ def test_e_step_sums_equal_direct_sums(form):
     rows = [ClassRows(z, weights)]
     hard = (np.arange(600) >= 400).astype(float)
     start = m_step(rows, [np.array([0.9 - 0.8 * hard, 0.1 + 0.8 * hard]) * weights], form)
-    step = em._class_e_step(start, slice(0, 2), rows[0], axial=is_axial(form))
+    step = em._class_e_step([start], slice(0, 2), rows[0], axial=is_axial(form))[0]
     densities = np.array(
         [
             share * scipy.stats.multivariate_normal(mean, cov.matrix()).pdf(z.T)
@@ -154,6 +155,43 @@ def test_e_step_sums_equal_direct_sums(form):
     np.testing.assert_allclose(following.means, direct.means, rtol=1e-9, atol=1e-9)
     for actual, expected in zip(following.covariances, direct.covariances, strict=True):
         np.testing.assert_allclose(actual.matrix(), expected.matrix(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_runs_together_equal_runs_apart(form):
+    rng = np.random.default_rng(4)
+    shapes = [(3, 70), (3, 50)]
+    rows = [ClassRows(rng.normal(size=shape) ** 3, rng.integers(1, 3, shape[1]) * 1.0) for shape in shapes]
+    starts = [
+        m_step(
+            rows,
+            [
+                rng.dirichlet(np.ones(size), row.z.shape[1]).T * row.weights
+                for size, row in zip((3, 2), rows, strict=True)
+            ],
+            form,
+        )
+        for _ in range(em.MAX_BATCH_RUNS + 3)
+    ]
+    # A start that is degenerate, and one from which a component loses its rows.
+    starts[2] = Degenerate(0, 1, "empty", 0.0)
+    far = starts[5].means.copy()
+    far[1] = 1e6
+    starts[5] = replace(starts[5], means=far)
+    options = {"tol": 1e-6, "maxiter": 60}
+    together = em.run_em_from_starts(starts, rows, form, **options)
+    assert together[2] is starts[2]
+    assert isinstance(together[5], Degenerate)
+    for start, result in zip(starts, together, strict=True):
+        apart = start if isinstance(start, Degenerate) else run_em(start, rows, form, **options)
+        assert type(result) is type(apart)
+        if isinstance(apart, Degenerate):
+            assert result == apart
+            continue
+        assert (len(result.path), result.sizes) == (len(apart.path), apart.sizes)
+        np.testing.assert_allclose(result.path, apart.path, rtol=1e-11)
+        np.testing.assert_allclose(result.means, apart.means, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(result.mixing_proportions, apart.mixing_proportions, rtol=1e-8)
 
 
 @pytest.mark.parametrize("form", ["VVV", "EEE", "VEV", "EVE", "VVI"])
