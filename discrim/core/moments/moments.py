@@ -589,7 +589,7 @@ def _gather_wide_blocks(
         x = np.ascontiguousarray(x)
         sizes = np.abs(x)
         limit = row_sums.MAX_UNSCALED_DEVIATION
-        if ((sizes > limit) | ((sizes < 1 / limit) & (sizes > 0))).any():
+        if sizes.max(initial=0.0) > limit or ((sizes < 1 / limit) & (sizes > 0)).any():
             return None  # Squares might overflow or underflow.
         weights = np.ones(len(x)) if weights is None else weights
         parts, codes = np.divmod(codes, n_classes)
@@ -634,18 +634,23 @@ def _diagonal_moments_outside_parts(
     list of `n_parts` ClassMoments
     """
     members, base, steps, deviations = _deviations_of_wide_rows(x, codes, weights, n_classes)
-    squares = deviations**2
     scale = np.ones(x.shape[1])
+    outside = members * (parts != np.arange(n_parts)[:, None, None])
+    weighted = outside * weights
+    all_counts = weighted.sum(axis=2)
+    all_rows = outside.sum(axis=2).astype(np.int64)
+    averages = weighted / np.where(all_rows > 0, all_counts, 1.0)[:, :, None]
+    # One product for all parts reads the deviations once.
+    all_shifts, all_sums = (
+        (factors.reshape(-1, len(x)) @ values).reshape(*all_rows.shape, -1)
+        for factors, values in ((averages, deviations), (weighted, deviations**2))
+    )
     moments_outside = []
-    for part in range(n_parts):
+    for part, (counts, rows, shifts, sums) in enumerate(
+        zip(all_counts, all_rows, all_shifts, all_sums, strict=True)
+    ):
         is_outside = parts != part
-        outside = members * is_outside
-        weighted = outside * weights
-        counts = weighted.sum(axis=1)
-        rows = outside.sum(axis=1).astype(np.int64)
         present = (rows > 0)[:, None]
-        shifts = (weighted / np.where(rows > 0, counts, 1.0)[:, None]) @ deviations
-        sums = weighted @ squares
         corrections = counts[:, None] * shifts**2
         scatters = sums - corrections
         centres, centre_errors = split_mean(
@@ -697,9 +702,13 @@ def _deviations_of_wide_rows(
     base[present] = x[first]
     weighted = members * weights
     counts = weighted.sum(axis=1, keepdims=True)
-    deviations = x - base[codes]
+    deviations = np.empty_like(x)
+    # Row by row, without two temporary arrays of the size of `x`.
+    for row, code, row_deviations in zip(x, codes, deviations, strict=True):
+        np.subtract(row, base[code], out=row_deviations)
     steps = (weighted / np.where(counts > 0, counts, 1.0)) @ deviations
-    deviations -= steps[codes]
+    for code, row_deviations in zip(codes, deviations, strict=True):
+        row_deviations -= steps[code]
     return members, base, steps, deviations
 
 
