@@ -169,7 +169,10 @@ def fit_latent(a: Floats, b: Floats, max_components: int, algorithm: Algorithm =
     >>> found.weights.round(4).tolist(), found.squares.round(4).tolist()
     ([[0.7071, 0.7071], [0.7071, -0.7071]], [7.0, 1.7143])
     """
-    return latent_from_rotations(a, b, *_compute_components(a, b, min(max_components, *a.shape), algorithm))
+    count = min(max_components, *a.shape)
+    is_wide = a.shape[1] > MAX_WIDTH_RATIO * len(a)
+    components = _compute_kernel_components(a, b, count) if is_wide and algorithm == "nipals" else None
+    return latent_from_rotations(a, b, *(components or _compute_components(a, b, count, algorithm)))
 
 
 def latent_from_rotations(
@@ -194,7 +197,7 @@ def latent_from_rotations(
     t = a @ rotations
     squares = column_squares(t)
     return Latent(
-        weights, loadings, rotations, b.T @ t / squares, squares, float((a**2).sum()), float((b**2).sum())
+        weights, loadings, rotations, b.T @ t / squares, squares, float(np.vdot(a, a)), float(np.vdot(b, b))
     )
 
 
@@ -269,6 +272,62 @@ def _compute_components(
         count += 1
     weights, loadings = weights[:, :count], loadings[:, :count]
     return weights, loadings, weights if algorithm == "simpls" else _rotations(weights, loadings)
+
+
+MAX_WIDTH_RATIO = 2.0
+"""Ratio of columns to rows of A above which products of the rows, AA', replace A'A."""
+
+MAX_ERROR_GROWTH = 300.0
+"""Maximum of |A| |u| for unit weights w = A'u; the relative rounding errors of AA'u grow with its square."""
+
+
+def _compute_kernel_components(
+    a: Floats, b: Floats, max_components: int
+) -> tuple[Floats, Floats, Floats] | None:
+    """Compute components of many columns by NIPALS from the products of the rows (kernel form).
+
+    Weights and loadings are combinations A'u and A't of the rows (Raennar, Lindgren, Geladi & Wold, 1994,
+    Journal of Chemometrics 8, 111-125). The iterations need AA' only, and the columns are used twice.
+
+    Parameters
+    ----------
+    a : (r, p) float
+        Centred columns.
+    b : (r, q) float
+        Centred responses.
+    max_components : int
+        Number of components.
+
+    Returns
+    -------
+    tuple of three (p, c) float, or None
+        Weights, loadings and rotations of c = `max_components` components. None if A'B vanishes earlier, or
+        if AA' is not accurate enough because a component has a small variance (`MAX_ERROR_GROWTH`).
+    """
+    kernel = a @ a.T
+    norm = np.sqrt(np.trace(kernel))
+    u, scores = (np.zeros((len(a), max_components)) for _ in range(2))
+    lengths = np.zeros(max_components)
+    remaining = b
+    for i in range(max_components):
+        direction = remaining @ np.linalg.eigh(remaining.T @ kernel @ remaining)[1][:, -1]
+        squared_length = direction @ kernel @ direction
+        if not MAX_ERROR_GROWTH**2 * squared_length > norm**2 * (direction @ direction):
+            return None
+        u[:, i] = direction / np.sqrt(squared_length)
+        t = kernel @ u[:, i]
+        earlier = scores[:, :i]
+        for _ in range(2):
+            t -= earlier @ (earlier.T @ t)
+        lengths[i] = np.linalg.norm(t)
+        scores[:, i] = t / lengths[i]
+        for _ in range(2):
+            remaining = remaining - np.outer(scores[:, i], scores[:, i] @ remaining)
+    weights, loadings = ((coefficients.T @ a).T for coefficients in (u, scores / lengths))
+    signs = positive_signs(weights)
+    weights *= signs
+    loadings *= signs
+    return weights, loadings, _rotations(weights, loadings)
 
 
 def _rotations(weights: Floats, loadings: Floats) -> Floats:

@@ -63,6 +63,7 @@ from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments, standardize_columns
 from discrim.core.numerics.arrays import EPS, Codes, Floats, Mask, slices
 from discrim.core.projections.latent import (
+    MAX_WIDTH_RATIO,
     Algorithm,
     Latent,
     fit_latent,
@@ -82,9 +83,6 @@ MIN_REMAINING_SQUARES = 1e-3
 
 MIN_PRODUCT_SQUARES = 1e-12
 """Proportion of the sum of squares of A'B; up to it, the one of the deflated product counts as zero."""
-
-MAX_WIDTH_RATIO = 2.0
-"""Ratio of columns to rows of A above which A'A is not formed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -1067,10 +1065,8 @@ def small_tables(moments: ClassMoments, *, scale: bool, indicator_scaling: Indic
     if scale:
         unit = np.sqrt(total_squares(moments) / (total - 1))
         unit[constant_columns(moments)] = np.inf
-    columns = (
-        np.concatenate([root_counts * (means - weighted_centre(means, counts)), _scatter_root(moments)])
-        / unit
-    )
+    columns = np.concatenate([root_counts * (means - weighted_centre(means, counts)), _scatter_root(moments)])
+    columns /= unit
     sizes = np.ones(len(counts))
     if indicator_scaling == "scaled":
         sizes = np.sqrt(counts * (1 - counts / total) / (total - 1))

@@ -98,3 +98,40 @@ def test_nipals_equals_explicit_deflation(n, p, q):
         np.testing.assert_allclose(found.loadings[:, j], loading, atol=1e-9)
         np.testing.assert_allclose(a @ found.rotations[:, j], t, atol=1e-9)
         np.testing.assert_allclose(found.squares[j], t @ t, rtol=1e-9)
+
+
+def nipals_of_one_response(a, b, count):
+    """Return the slopes (p, count) of one response with 1, 2, ... components in extended precision."""
+    deflated, remaining = a.astype(np.longdouble), b.astype(np.longdouble)
+    weights, loadings, slopes = [], [], []
+    for _ in range(count):
+        w = deflated.T @ remaining
+        w = w / np.sqrt(w @ w)
+        t = deflated @ w
+        weights.append(w)
+        loadings.append(deflated.T @ t / (t @ t))
+        slopes.append(remaining @ t / (t @ t))
+        deflated = deflated - np.outer(t, loadings[-1])
+        remaining = remaining - slopes[-1] * t
+    # Each rotation is the weight less its part in the span of the earlier rotations.
+    rotations = []
+    for w in weights:
+        r = w.copy()
+        for loading, rotation in zip(loadings, rotations, strict=False):
+            r = r - (loading @ r) * rotation
+        rotations.append(r)
+    return np.cumsum(np.array(rotations).T * np.array(slopes), axis=1)
+
+
+@pytest.mark.parametrize("noise", [1.0, 1e-2, 1e-4, 1e-6])
+def test_components_of_columns_like_spectra_equal_extended_precision(noise):
+    """With little noise, later components have so little variance that AA' has lost their digits."""
+    rng = np.random.default_rng(5)
+    wavelengths = np.linspace(0, 1, 200)
+    peaks = np.exp(-((wavelengths - rng.random((8, 1))) ** 2) / 0.01)
+    rows = rng.random((35, 8)) @ peaks + noise * rng.normal(size=(35, 200))
+    a, new_rows = np.split(rows - rows[:30].mean(axis=0), [30])
+    b = rng.permutation(np.arange(30) % 2 - 0.5)
+    found = fit_latent(a, b[:, None], 14)
+    fitted = new_rows @ np.cumsum(found.rotations * found.y_loadings[0], axis=1)
+    np.testing.assert_allclose(fitted, new_rows @ nipals_of_one_response(a, b, 14), atol=1e-9)
