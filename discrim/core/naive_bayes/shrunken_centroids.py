@@ -28,6 +28,7 @@ import numpy as np
 
 from discrim.core.covariance.covariance import Dependency, dependencies
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means, standardize_columns
+from discrim.core.moments.row_sums import stable_order
 from discrim.core.numerics.arrays import EPS, Codes, Floats, slices
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
@@ -277,8 +278,8 @@ def fit_shrunken(
 def predict_along_path(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Floats) -> Codes:
     """Predict the classes of rows at several thresholds.
 
-    Columns are sorted by the threshold at which they are removed, and each block of thresholds uses only the
-    remaining columns.
+    Columns are sorted by the number of thresholds at which they remain, and each block of thresholds uses
+    only the remaining columns.
 
     Parameters
     ----------
@@ -301,31 +302,35 @@ def predict_along_path(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prio
     if k > 2 and replace(fit, threshold=0.0).rule(log_prior).close_groups:
         rules = (replace(fit, threshold=threshold).rule(log_prior) for threshold in thresholds.tolist())
         return np.stack([best_class(rule.scores(x)) for rule in rules])
-    removal_thresholds = fit.removal_thresholds()
-    order = np.argsort(-removal_thresholds)
-    n_remaining = len(order) - np.searchsorted(removal_thresholds[order[::-1]], thresholds, side="right")
+    # Number of thresholds at which each column remains, and of columns that remain at each threshold.
+    n_survived = np.searchsorted(thresholds, fit.removal_thresholds())
+    order = stable_order(len(thresholds) - n_survived, len(thresholds) + 1)
+    n_remaining = len(order) - np.bincount(n_survived, minlength=len(thresholds) + 1)[:-1].cumsum()
     order = order[: int(n_remaining.max(initial=0))]
     if not len(order):
         # All columns are removed at every threshold; only the prior determines the class.
         return np.full((len(thresholds), len(x)), best_class(log_prior[None])[0])
     scale = fit.moments.scale
     origin = fit.moments.origin + fit.centre / scale
-    differences = fit.differences[:, order]
+    differences = np.take(fit.differences, order, axis=1) * fit.errors[:, None]
     columns = standardize_columns(np.take(x.T, order, axis=0).T, origin[order], scale[order])
     columns /= fit.column_scale[order, None]
     labels = np.empty((len(thresholds), len(x)), dtype=np.intp)
-    for threshold_slice in slices(
-        len(thresholds), max(MAX_THRESHOLD_BLOCK_VALUES // (k * max(len(x), len(order))), 1)
-    ):
-        n_columns = int(n_remaining[threshold_slice.start])
-        shrunken_differences = (
-            _soft_threshold(differences[:, :n_columns], thresholds[threshold_slice, None, None])
-            * fit.errors[:, None]
+    start = 0
+    while start < len(thresholds):
+        # Blocks grow as columns are removed.
+        n_columns = int(n_remaining[start])
+        block_size = max(MAX_THRESHOLD_BLOCK_VALUES // (k * max(len(x), n_columns)), 1)
+        threshold_slice = slice(start, start + block_size)
+        start += block_size
+        shrunken_differences = _soft_threshold(
+            differences[:, :n_columns], thresholds[threshold_slice, None, None] * fit.errors[:, None]
         )
         scores = (
             shrunken_differences.reshape(len(shrunken_differences) * k, n_columns) @ columns[:n_columns]
         ).reshape(len(shrunken_differences), k, len(x))
-        scores += (log_prior - 0.5 * (shrunken_differences**2).sum(axis=2))[:, :, None]
+        squares = np.vecdot(shrunken_differences, shrunken_differences)
+        scores += (log_prior - 0.5 * squares)[:, :, None]
         by_row = np.swapaxes(scores, 1, 2).reshape(-1, k)
         labels[threshold_slice] = best_class(by_row).reshape(len(shrunken_differences), len(x))
     return labels
@@ -472,12 +477,11 @@ def _mean_differences(moments: ClassMoments, k: int | Codes, best: Codes) -> Flo
     return np.asarray((mean_differences + (moments.rests[k] - moments.rests[best])).T)
 
 
-def _clip_to_threshold(values: Floats, threshold: Floats) -> Floats:
+def _clip_to_threshold(values: Floats, threshold: float | Floats) -> Floats:
     """Clip values to [-threshold, threshold]: the amounts by which `_soft_threshold` shrinks them."""
     return np.asarray(np.clip(values, -threshold, threshold))
 
 
 def _soft_threshold(values: Floats, threshold: float | Floats) -> Floats:
     """Move values towards zero by `threshold`, at most to zero."""
-    # The difference of two clipped halves has no negative zeros.
-    return np.asarray(np.maximum(values - threshold, 0.0) - np.maximum(-values - threshold, 0.0))
+    return np.asarray(values - _clip_to_threshold(values, threshold))
