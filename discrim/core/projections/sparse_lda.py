@@ -832,6 +832,7 @@ def directions_along_path(problem: ScoringProblem, penalties: Floats, ncomp: int
     """
     paths: list[list[Direction]] = []
     directions_by_penalty = []
+    first_max_penalty = problem.max_penalty(np.zeros((len(problem.roots), 0)))
     for penalty in penalties.tolist():
         if not penalty:
             directions_by_penalty.append(_unpenalized_directions(problem, ncomp))
@@ -843,7 +844,7 @@ def directions_along_path(problem: ScoringProblem, penalties: Floats, ncomp: int
             `earlier_scores` (K, level) are the scores of the directions before it. None if the penalty is at
             least `problem.max_penalty(earlier_scores)`, so that all coefficients are zero.
             """
-            if penalty >= problem.max_penalty(earlier_scores):
+            if penalty >= (problem.max_penalty(earlier_scores) if level else first_max_penalty):
                 return None
             if level == len(paths):
                 paths.append(_starting_directions(problem, earlier_scores))
