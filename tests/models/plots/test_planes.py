@@ -124,6 +124,34 @@ def test_a_circle_is_round():
     assert (found.cell_codes == 1).mean() == pytest.approx(np.pi / 9, rel=0.01)
 
 
+def test_the_rule_is_applied_near_borders_only():
+    at = np.linspace(-1.5, 1.5, 110)
+    applied = []
+
+    def in_rings(p: np.ndarray) -> np.ndarray:
+        applied.append(len(p))
+        # A disc inside a ring, a border along the first column, and nothing (-1) in a corner.
+        radius = np.hypot(*p.T)
+        codes = (radius < 1).astype(int) + (radius < 0.2)
+        codes[p[:, 0] == -1.5] = 3
+        codes[(p > 1.2).all(axis=1)] = -1
+        return codes
+
+    grid = np.stack(np.meshgrid(at, at), axis=-1).reshape(-1, 2)
+    expected = in_rings(grid).reshape(110, 110)
+    applied.clear()
+    found = find_regions(in_rings, at, at)
+    np.testing.assert_array_equal(found.codes, expected)
+    assert sum(applied[:2]) < len(grid) / 2
+
+
+@pytest.mark.parametrize("size", range(2, 12))
+def test_regions_are_found_on_grids_of_any_size(size: int):
+    at = np.linspace(0, 1, size)
+    found = find_regions(lambda p: (p[:, 0] + 2 * p[:, 1] > 0.9).astype(int), at, at)
+    np.testing.assert_array_equal(found.codes, at + 2 * at[:, None] > 0.9)
+
+
 @pytest.mark.slow
 def test_invalid_values_of_at_are_refused():
     fit = discrim.lda("species ~ petal_length + sepal_width + sepal_length + C(g)", mixed())
