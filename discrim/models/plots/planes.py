@@ -538,7 +538,8 @@ def regions(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes |
 
     Outlines of the class densities or lines of equal posteriors are added, depending on the model. For one
     column the posteriors are drawn along it. A matrix of planes returns its outer axes. Only two columns can
-    be `interactive`; DataError is raised for other numbers.
+    be `interactive`; DataError is raised for other numbers. An isolated region narrower than about 3 % of the
+    axes may be missing, for example around one observation of `knn` with k=1.
 
     Parameters
     ----------
