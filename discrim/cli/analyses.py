@@ -1,4 +1,4 @@
-"""Verbs that show the summary of one fit: all models, stepwise, choose, plan, canonical, manova and assess.
+"""Verbs that show the summary of one fit: all models, stepwise, choose, canonical, assess and others.
 
 The function of a verb receives the name of the verb and the typed options by parameter. It removes the
 options of the command line, computes the fit, and writes the summary, if requested with error rates, an
@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import discrim
-from discrim.cli.models import check_options_of_verb
+from discrim.cli.models import check_options_of_verb, fit_model, read_model
 from discrim.cli.output import Output, check_not_in_source, picture_format, pop_output_options, write_results
 from discrim.cli.parsing import choices_hint
 from discrim.cli.reading import (
@@ -305,6 +305,22 @@ def summarize(verb: str, options: dict[str, Any]) -> None:
             _assess_on_table(fit, test, {}).summary(), "test_", f"Test rows: {test.data}"
         )
     request.deliver(summary, lambda **view: fit.plot(**view), lambda: fit)
+
+
+def threshold(verb: str, options: dict[str, Any]) -> None:
+    """Fit a model of two classes, and show the cut-off that is chosen on its posteriors."""
+    request = _FitRequest(options)
+    model = options.pop("verb", None) or read_model("lda")
+    fit = call_with_table(
+        request.table_argument,
+        [request.formula],
+        request.output,
+        lambda data: fit_model(model, request.formula, data, {}),
+    )
+    chosen = fit.threshold(**request.options)
+    request.deliver(
+        chosen.summary(request.sections), lambda **view: fit.plot("roc", threshold=chosen), lambda: fit
+    )
 
 
 _SHORT_TEST_NAMES = {

@@ -129,6 +129,19 @@ SOURCES = {
             "missing",
         ),
     ),
+    "threshold": (
+        _method_source(
+            "ClassifierResults",
+            "threshold",
+            "sensitivity",
+            "specificity",
+            "youden",
+            "method",
+            "level",
+            "folds",
+            "seed",
+        ),
+    ),
     "canonical": (
         _verb_source("lda", "prior", "weights", "collinear", "levels", "na_action"),
         _method_source("LDAResults", "canonical"),
@@ -157,13 +170,13 @@ READERS: dict[str, tuple[Callable[[str], Any], str]] = {
 """Functions that convert the text of parameters if their annotations do not suffice, with an example."""
 
 # Verbs with an option, and texts of the help, that several options have in common.
-_FORMULA = "models stepwise choose canonical manova"
+_FORMULA = "models stepwise choose threshold canonical manova"
 _READ = f"{_FORMULA} compare assess"
 _SUMMARIES = f"{_READ} plan"
 _CSV = f"{_READ} predict report"
 _STEPS = "models stepwise"
 _PICTURES = "models stepwise canonical"
-_SAVING = "files stepwise choose"
+_SAVING = "files stepwise choose threshold"
 _TABLE = "data set, file, folder or pattern; see below"
 _CALLS = "options may follow in parentheses, such as knn(k=5)"
 
@@ -174,7 +187,7 @@ MODEL_ARGUMENTS = (
     Option("reported FORMULA|FIT", str, "quoted formula, or file of a saved fit", "report"),
     Option("data DATA", str, _TABLE, f"{_FORMULA} compare assess predict"),
     Option("data DATA", str, f"table for a formula: {_TABLE}", "report", nargs="?"),
-    Option("--verb VERB", read_model, f"model to fit (default lda); {_CALLS}", "report"),
+    Option("--verb VERB", read_model, f"model to fit (default lda); {_CALLS}", "report threshold"),
     Option("--verbs VERB,...", read_models, f"candidate models, the simplest first; {_CALLS}", "choose"),
     Option("--verbs VERB,...", read_models, f"models to fit (default lda,qda); {_CALLS}", "compare"),
 )
@@ -192,7 +205,7 @@ SUMMARY_OPTIONS = (
         "--sections NAME,...",
         parsing.read_names,
         "sections of the summary to show, or all",
-        f"{_PICTURES} compare assess",
+        f"{_PICTURES} compare assess threshold",
     ),
     Option(
         "--format",
@@ -244,7 +257,7 @@ OUTPUT_OPTIONS = (
     Option("--sql ENGINE", str, _ENGINES, "export"),
     Option("--onnx FILE", str, "write an ONNX model; requires the package onnx", "export"),
     Option("--plot FILE", str, f"{_PICTURE}; .html is interactive", _PICTURES),
-    Option("--plot FILE", str, _PICTURE, "choose assess plan"),
+    Option("--plot FILE", str, _PICTURE, "choose assess plan threshold"),
     Option("--kind NAME", "", "kind of plot: {choices}", f"{_PICTURES} assess"),
     Option(
         "--columns NAME,...", parsing.read_names, "columns of the plot, if its kind has columns", _PICTURES

@@ -115,6 +115,16 @@ VERBS = {
             ('lda "species ~ ." iris --save iris.fit', "assess iris.fit iris --plot roc.png --kind roc"),
         ),
         Verb(
+            "threshold",
+            "choice of the posterior at which the second of two classes is predicted",
+            "analyses",
+            "discrim.cli.analyses:threshold",
+            (
+                'threshold "diagnosis ~ radius_mean + texture_mean" breast_cancer --sensitivity 0.95',
+                'threshold "sex ~ body_mass_g" penguins --verb logistic --youden --plot roc.png',
+            ),
+        ),
+        Verb(
             "canonical",
             "canonical variates: dimensions, coefficients, structure",
             "analyses",

@@ -374,6 +374,21 @@ def test_the_command_line_predicts_by_a_threshold(capsys, tmp_path, monkeypatch)
     assert "threshold" in refused(capsys, "predict", "a.fit", "tumours.csv", "--threshold", "2")
 
 
+def test_the_command_line_chooses_a_threshold(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    TUMOURS.to_csv("tumours.csv", index=False)
+    request = "threshold", FORMULA, "tumours.csv", "--sensitivity", "0.9", "--seed", "2"
+    printed = said(capsys, *request, "--plot", "roc.png", "--save", "a.fit")
+    assert printed == FIT.threshold(sensitivity=0.9, seed=2).summary().as_text() + "\n"
+    assert (tmp_path / "roc.png").stat().st_size > 1000
+    assert discrim.load("a.fit").formula == FORMULA
+    by_model = said(capsys, *request, "--verb", "qda(prior='equal')", "--sections", "nested")
+    chosen = discrim.qda(FORMULA, TUMOURS, prior="equal").threshold(sensitivity=0.9, seed=2)
+    assert by_model == chosen.summary(["nested"]).as_text() + "\n"
+    assert "criterion" in refused(capsys, "threshold", FORMULA, "tumours.csv")
+    assert "two classes" in refused(capsys, "threshold", "species ~ .", "iris", "--youden")
+
+
 # ------------------------------------------------------------------ plots
 
 
