@@ -461,7 +461,7 @@ def level_cells(design: Design, codes: Sequence[str]) -> Cells:
             block = np.ones((len(grid), 1))
             for code, (_, coding) in zip(factors, factor_codings, strict=True):
                 code_index = list(codes).index(code)
-                rows = _contrast_matrix(spec.codings[coding], len(levels[code_index]))[
+                rows = contrast_matrix(spec.codings[coding], len(levels[code_index]))[
                     [cell[code_index] for cell in grid]
                 ]
                 # The first factor runs fastest.
@@ -473,7 +473,7 @@ def level_cells(design: Design, codes: Sequence[str]) -> Cells:
     return Cells(labels, tuple(columns), together)
 
 
-def _contrast_matrix(coding: Coding, levels: int) -> Floats:
+def contrast_matrix(coding: Coding, levels: int) -> Floats:
     """Return the contrast matrix (levels, width) of a coding."""
     if coding.picks is not None:
         return np.eye(levels)[:, list(coding.picks)]

@@ -14,7 +14,9 @@ equal covariances. A limit is zero if the statistic is below this quantile witho
                             37-45).
 
 *Simultaneous intervals* for differences of means are difference +- c se, with joint coverage for a family:
-for Scheffe the contrasts between classes for one column, c^2 = (K - 1) F; for Roy the contrasts of all linear
+for Tukey the differences between the K classes for one column, c = q/sqrt(2) with q a quantile of the
+studentized range (Kramer, 1956, Biometrics 12, 307-310, for unequal sizes, where it is conservative); for
+Scheffe the contrasts between classes for one column, c^2 = (K - 1) F; for Roy the contrasts of all linear
 combinations of the columns, c^2 = v lambda, with lambda the 1 - level critical value of the greatest root of
 E^-1 H (Roy & Bose, 1953, Annals of Mathematical Statistics 24, 513-536); for Bonferroni and Sidak the m
 differences of the table, with c a quantile of t.
@@ -36,7 +38,7 @@ from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import f_sf, t_isf, t_sf
 from discrim.inference.error_rates import check_level
 
-Simultaneous = Literal["scheffe", "roy", "bonferroni", "sidak"]
+Simultaneous = Literal["tukey", "scheffe", "roy", "bonferroni", "sidak"]
 """Methods of simultaneous intervals, see the module docstring."""
 
 
@@ -248,7 +250,7 @@ def difference_table(
         Within-class standard deviations, divisor N - K.
     counts : (K,) float
         Number of rows of each class.
-    adjust : {"scheffe", "roy", "bonferroni", "sidak"} or None
+    adjust : {"tukey", "scheffe", "roy", "bonferroni", "sidak"} or None
         Adjustment of p-values and intervals for several differences. The family of "bonferroni" and "sidak"
         are all differences of the table; the other families are defined in the module docstring.
     level : float
@@ -275,8 +277,8 @@ def difference_table(
     columns = {"difference": mean_differences.ravel(), "se": se.ravel(), "t": t, "df": v}
     columns["p"] = 2 * t_sf(np.abs(t), v)
     if adjust is not None:
-        columns["p_adjusted"] = _adjusted_pvalues(t, columns["p"], adjust, k, n_combined, v)
-    half = _interval_half_width(adjust, level, len(t), k, n_combined, v) * columns["se"]
+        columns["p_adjusted"] = simultaneous_pvalues(t, columns["p"], adjust, k, n_combined, v)
+    half = simultaneous_quantile(adjust, level, len(t), k, n_combined, v) * columns["se"]
     low, high = (limit / np.sqrt(sizes).repeat(c) for limit in t_noncentrality_limits(t, v, level))
     columns |= {"low": columns["difference"] - half, "high": columns["difference"] + half}
     columns |= {"d": t / np.sqrt(sizes).repeat(c), "d_low": low, "d_high": high}
@@ -286,19 +288,20 @@ def difference_table(
     return pd.DataFrame(columns, index=pairs.set_names(["class", "other", "term"]))
 
 
-def _interval_half_width(
+def simultaneous_quantile(
     adjust: Simultaneous | None, level: float, m: int, k: int, p: int, v: float
 ) -> float:
     """Return the half-width of an interval of a difference of means, in standard errors.
 
     Parameters
     ----------
-    adjust : {"scheffe", "roy", "bonferroni", "sidak"} or None
+    adjust : {"tukey", "scheffe", "roy", "bonferroni", "sidak"} or None
         Method for joint coverage of all differences; None for separate intervals.
     level : float
         Confidence level.
     m, k, p : int
-        Numbers of differences of the table, of classes and of combined columns (see `difference_table`).
+        Numbers of differences or contrasts of the family, of classes, and of combined columns (see
+        `difference_table`). For "scheffe" and "roy", k - 1 is the dimension of the space of the contrasts.
     v : float
         Degrees of freedom of the within-class variance.
 
@@ -307,6 +310,8 @@ def _interval_half_width(
     float
     """
     match adjust:
+        case "tukey":
+            return float(scipy.stats.studentized_range.ppf(level, k, v) / np.sqrt(2))
         case "scheffe":
             return float(np.sqrt((k - 1) * scipy.special.fdtri(k - 1, v, level)))
         case "roy":
@@ -319,7 +324,7 @@ def _interval_half_width(
             return float(t_isf((1 - level) / 2, v))
 
 
-def _adjusted_pvalues(
+def simultaneous_pvalues(
     t: Floats, unadjusted: Floats, adjust: Simultaneous, k: int, p: int, v: float
 ) -> Floats:
     """Return adjusted two-sided p-values of t statistics of differences of means.
@@ -328,10 +333,10 @@ def _adjusted_pvalues(
     ----------
     t, unadjusted : (m,) float
         Statistics and unadjusted two-sided p-values.
-    adjust : {"scheffe", "roy", "bonferroni", "sidak"}
+    adjust : {"tukey", "scheffe", "roy", "bonferroni", "sidak"}
         Adjustment for several differences.
     k, p : int
-        Numbers of classes and of combined columns; used by "scheffe" (k) and "roy" (both).
+        Numbers of classes and of combined columns; used by "tukey" and "scheffe" (k), and "roy" (both).
     v : float
         Degrees of freedom of the within-class variance.
 
@@ -341,6 +346,8 @@ def _adjusted_pvalues(
     """
     m = len(t)
     match adjust:
+        case "tukey":
+            return tukey_pvalues(t, unadjusted, k, v)
         case "scheffe":
             return np.asarray(f_sf(t**2 / (k - 1), k - 1, v))
         case "roy":
@@ -349,6 +356,44 @@ def _adjusted_pvalues(
             return np.minimum(m * unadjusted, 1.0)
         case "sidak":
             return np.asarray(-np.expm1(m * np.log1p(-unadjusted)))
+
+
+MIN_STUDENTIZED_RANGE_SF = 1e-10
+"""Probability below which scipy's studentized range, whose errors are about 1e-13, is not used."""
+
+
+def tukey_pvalues(t: Floats, unadjusted: Floats, k: int, v: float) -> Floats:
+    """Return Tukey's adjusted p-values of the differences between k means.
+
+    Below `MIN_STUDENTIZED_RANGE_SF` they are the bound of Bonferroni for k (k - 1)/2 differences, which is at
+    least as large as Tukey's p-value.
+
+    Parameters
+    ----------
+    t, unadjusted : (m,) float
+        Statistics and unadjusted two-sided p-values; NaN yields NaN.
+    k : int
+        Number of means.
+    v : float
+        Degrees of freedom of the variance.
+
+    Returns
+    -------
+    (m,) float
+
+    Examples
+    --------
+    >>> t = np.array([2.0, 40.0])
+    >>> [f"{p:.3g}" for p in tukey_pvalues(t, 2 * t_sf(t, 147.0), 3, 147.0)]
+    ['0.116', '1.54e-80']
+    """
+    bounds = np.minimum(unadjusted * (k * (k - 1) / 2), MIN_STUDENTIZED_RANGE_SF)
+    pvalues = np.array(unadjusted, dtype=np.float64)
+    with Progress(len(t), "p-values") as progress:
+        for j, statistic in enumerate(np.abs(t).tolist()):
+            pvalues[j] = scipy.stats.studentized_range.sf(np.sqrt(2) * statistic, k, v)
+            progress(1)
+    return np.where(pvalues < MIN_STUDENTIZED_RANGE_SF, bounds, pvalues)
 
 
 def greatest_root_pvalues(roots: Floats, p: int, k: int, v: float) -> Floats:

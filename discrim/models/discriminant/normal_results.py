@@ -370,11 +370,12 @@ class ClassDifferences(NormalResults):
             ``fit.canonical().raw``. A column that it does not name has the weight zero. If the weights were
             estimated from the same rows, only the intervals of "roy" are valid.
         adjust : str, optional
-            Family for which p-values and intervals are simultaneous: "scheffe", all contrasts between the
-            classes in one column; "roy", all contrasts in all combinations of the columns of the fit,
-            including those selected afterwards; "bonferroni" and "sidak", the differences in the table. A
-            method of statsmodels' `multipletests` that adjusts p-values alone, such as "holm" or "fdr_bh", is
-            combined with the intervals of Bonferroni. By default each difference is on its own.
+            Family for which p-values and intervals are simultaneous: "tukey", all differences between the
+            classes in one column; "scheffe", all contrasts between the classes in one column; "roy", all
+            contrasts in all combinations of the columns of the fit, including those selected afterwards;
+            "bonferroni" and "sidak", the differences in the table. A method of statsmodels' `multipletests`
+            that adjusts p-values alone, such as "holm" or "fdr_bh", is combined with the intervals of
+            Bonferroni. By default each difference is on its own.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
 
@@ -395,8 +396,9 @@ class ClassDifferences(NormalResults):
 
         Notes
         -----
-        The intervals follow Scheffe (1953, Biometrika 40, 87-110) and Roy and Bose (1953, Annals of
-        Mathematical Statistics 24, 513-536), here by the exact distribution of the greatest root. The limits
+        The intervals follow Tukey and Kramer (1956, Biometrics 12, 307-310), Scheffe (1953, Biometrika 40,
+        87-110) and Roy and Bose (1953, Annals of Mathematical Statistics 24, 513-536), here by the exact
+        distribution of the greatest root. The limits
         of d are computed from the noncentrality of t (Steiger, 2004, Psychological Methods 9, 164-182).
 
         Examples
@@ -602,7 +604,7 @@ def _adjusted_differences(
     counts : (K,) float
         Sizes of the classes.
     adjust : str or None
-        "scheffe", "roy", "bonferroni" or "sidak", for p-values and intervals; another method of
+        "tukey", "scheffe", "roy", "bonferroni" or "sidak", for p-values and intervals; another method of
         `multipletests`, for p-values with the intervals of Bonferroni; None for no adjustment.
     level : float
         Level of the intervals.

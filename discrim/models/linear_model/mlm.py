@@ -50,6 +50,7 @@ from discrim.models.base.reading import (
 )
 from discrim.models.discriminant.lda import lda
 from discrim.models.linear_model.high_dimensional import MeanMethod, mean_test
+from discrim.models.linear_model.marginal_means import CellWeights, MarginalMeansResults
 from discrim.models.linear_model.mlm_summary import mlm_summary, plot_term_ellipses
 from discrim.models.linear_model.permanova import permanova
 from discrim.models.linear_model.permuted_rows import (
@@ -372,6 +373,117 @@ class MLMResults(SummarizedResults):
         [7.6, 2.0, 147.0]
         """
         return RepeatedResults(self._model, within, design)
+
+    def marginal_means(
+        self,
+        factors: str | Sequence[str],
+        by: str | Sequence[str] | None = None,
+        *,
+        at: Mapping[str, float] | None = None,
+        weights: CellWeights = "equal",
+        level: float = 0.95,
+    ) -> MarginalMeansResults:
+        """Marginal means (least-squares means) of the levels of factors, like R's `emmeans`.
+
+        A marginal mean is the mean of the fitted values over a reference grid: all combinations of levels of
+        the other factors, with the covariates at their means. It does not depend on how many observations
+        each combination has.
+
+        Parameters
+        ----------
+        factors : str or sequence of str
+            Factors whose levels have a mean, such as "species"; combinations of levels for several, which may
+            be written "species:sex".
+        by : str or sequence of str, optional
+            Factors at each of whose levels the means are compared.
+        at : dict of str to float, optional
+            Values of covariates, by column of the table; by default their means over the observations.
+        weights : {"equal", "proportional"}
+            Weights of the levels of the other factors: all equal, or the proportions of the observations.
+        level : float
+            Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        MarginalMeansResults
+            The means (`table`), differences of pairs (`pairs()`) and other contrasts (`contrasts()`) for each
+            response, Hotelling's tests of contrasts (`tests()`), and a plot.
+
+        Raises
+        ------
+        DataError
+            A factor, covariate, value or option is unknown or not valid.
+        NotSupportedError
+            Proportional weights require a term that the model lacks, or means of covariates require rows that
+            an unpickled model lacks.
+
+        Notes
+        -----
+        Standard errors and intervals assume normal errors with equal covariance matrices. A mean that is not
+        estimable, because it depends on an empty cell, is missing. See Searle, Speed and Milliken (1980, The
+        American Statistician 34, 216-221).
+
+        R's emmeans treats a covariate with only two values as a factor; here it has to be written ``C(x)``.
+
+        Examples
+        --------
+        >>> from discrim import mlm
+        >>> from discrim.datasets import load_penguins
+        >>> fit = mlm("species * sex ~ bill_length_mm + bill_depth_mm", load_penguins())
+        >>> means = fit.marginal_means("species")
+        >>> means.table.xs("bill_length_mm", level="response")[["estimate", "se"]].round(3)
+                   estimate     se
+        species
+        Adelie       38.824  0.192
+        Chinstrap    48.834  0.281
+        Gentoo       47.519  0.212
+        """
+        return MarginalMeansResults(self._model, factors, by, at, weights, level)
+
+    def pairs(
+        self,
+        factors: str | Sequence[str],
+        by: str | Sequence[str] | None = None,
+        *,
+        adjust: str = "tukey",
+        at: Mapping[str, float] | None = None,
+        weights: CellWeights = "equal",
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """Differences between all pairs of marginal means for each response, with simultaneous intervals.
+
+        Parameters
+        ----------
+        factors, by, at, weights, level
+            See `marginal_means`.
+        adjust : str
+            Adjustment for several differences: "tukey", "scheffe", "sidak", "bonferroni", "holm", "none" and
+            others; see `MarginalMeansResults.contrasts`.
+
+        Returns
+        -------
+        DataFrame by (factors of `by`, contrast, response)
+            estimate, se, t, df, p, p_adjusted (unless "none"), low and high.
+            ``marginal_means(factors).tests()`` has the tests for all responses jointly.
+
+        Raises
+        ------
+        DataError
+            A factor, covariate, value or option is unknown or not valid, or there is only one mean.
+
+        Examples
+        --------
+        >>> from discrim import mlm
+        >>> from discrim.datasets import load_penguins
+        >>> fit = mlm("species * sex ~ bill_length_mm + bill_depth_mm", load_penguins())
+        >>> fit.pairs("species").xs("bill_depth_mm", level="response")[["estimate", "low", "high"]].round(3)
+                            estimate    low   high
+        contrast
+        Adelie - Chinstrap    -0.074 -0.364  0.216
+        Adelie - Gentoo        3.348  3.104  3.591
+        Chinstrap - Gentoo     3.421  3.121  3.722
+        """
+        return self.marginal_means(factors, by, at=at, weights=weights, level=level).pairs(adjust=adjust)
 
     @with_display_formats()
     def linear_hypothesis(self, hypothesis: str) -> pd.DataFrame:

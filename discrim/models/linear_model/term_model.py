@@ -281,6 +281,12 @@ class TermModel:
         y = self.estimates.y
         return np.asarray(x @ y / (x @ x))
 
+    def column_means(self) -> Floats:
+        """Return the means (m - 1,) of the columns of the model over all rows, in the units of the data."""
+        x = self.estimates.x
+        means = x[:, 0] @ x[:, 1:] / (x[:, 0] @ x[:, 0])
+        return np.asarray(means * self.model_unit + self.origin[: self.n_model - 1])
+
     def to_response_units(self, means: Floats) -> Floats:
         """Convert means (..., p) of the shifted and scaled responses to the units of the responses."""
         return np.asarray(means * self.unit + self.origin[self.n_model - 1 :])

@@ -495,6 +495,7 @@ def draw_profiles(
     table: pd.DataFrame,
     names: tuple[str, str],
     ax: Axes | None = None,
+    axis_names: tuple[str, str] = ("", "Mean"),
 ) -> Axes:
     """Draw class means of several responses, joined to a profile for each class, with intervals.
 
@@ -504,9 +505,11 @@ def draw_profiles(
         Columns mean, low and high (limits of its interval) by (class, response), in the order of the
         responses.
     names : (str, str)
-        Name of the grouping, for the legend, and title.
+        Name of the grouping, for the legend of several classes, and title.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
+    axis_names : (str, str)
+        Names of the horizontal and the vertical axis.
 
     Returns
     -------
@@ -531,10 +534,12 @@ def draw_profiles(
         )
     axes.set_xticks(range(len(responses)), [style.shown_name(name) for name in responses])
     axes.set_xlim(-0.35, len(responses) - 0.65)
-    axes.set_ylabel("Mean")
+    axes.set_xlabel(style.shown_name(axis_names[0]))
+    axes.set_ylabel(style.shown_name(axis_names[1]))
     axes.grid(axis="y", color=style.faint_ink(0.85))
     axes.set_axisbelow(True)
-    style.add_legend(axes, is_new)
+    if len(classes) > 1:
+        style.add_legend(axes, is_new)
     if legend := axes.get_legend():
         legend.set_title(style.shown_name(names[0]))
     style.set_title(axes, names[1])
