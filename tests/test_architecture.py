@@ -148,8 +148,8 @@ MODULES_NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 # Upper bounds of the metrics of `python -m tests.benchmarks.code_metrics`. A bound is lowered when its metric
 # falls; a commit that has to raise one says why. The share of imports rises when other lines are deleted.
 MAX_METRICS = {
-    "files": 332,
-    "lines of code, without docstrings": 83_700,
+    "files": 335,
+    "lines of code, without docstrings": 84_540,
     "lines of imports over lines of other code, in percent": 8.4,
     "lda() on iris, files": 28,
     "lda() on iris, depth": 10,

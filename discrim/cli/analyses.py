@@ -417,6 +417,16 @@ def manova(verb: str, options: dict[str, Any]) -> None:
     write_results(_manova_summary(request), request.output)
 
 
+def marginal_means(verb: str, options: dict[str, Any]) -> None:
+    """Show marginal means of a linear model and their differences."""
+    request = _FitRequest(options)
+    names = ("factors", "by", "at", "level")
+    arguments = {name: options.pop(name) for name in names if name in options}
+    adjustment = {"adjust": options.pop("adjust")} if "adjust" in options else {}
+    means = request.call("mlm").marginal_means(**arguments)
+    request.deliver(means.summary(request.sections, **adjustment), means.plot)
+
+
 def _manova_summary(request: _FitRequest) -> Summary:
     """Return the summary of the tests that the options select.
 

@@ -148,6 +148,11 @@ SOURCES = {
         _method_source("MLMResults", "canonical"),
     ),
     "manova": (_verb_source("manova"),),
+    "marginal-means": (
+        _method_source("MLMResults", "marginal_means", "factors", "by", "at", "level"),
+        _method_source("MLMResults", "pairs", "adjust"),
+        _verb_source("mlm", "weights", "na_action"),
+    ),
     "plan": (_verb_source("plan"),),
     "predict": (
         _method_source("ClassifierResults", "predict", "threshold"),
@@ -170,7 +175,7 @@ READERS: dict[str, tuple[Callable[[str], Any], str]] = {
 """Functions that convert the text of parameters if their annotations do not suffice, with an example."""
 
 # Verbs with an option, and texts of the help, that several options have in common.
-_FORMULA = "models stepwise choose threshold canonical manova"
+_FORMULA = "models stepwise choose threshold canonical manova marginal-means"
 _READ = f"{_FORMULA} compare assess"
 _SUMMARIES = f"{_READ} plan"
 _CSV = f"{_READ} predict report"
@@ -205,7 +210,7 @@ SUMMARY_OPTIONS = (
         "--sections NAME,...",
         parsing.read_names,
         "sections of the summary to show, or all",
-        f"{_PICTURES} compare assess threshold",
+        f"{_PICTURES} compare assess threshold marginal-means",
     ),
     Option(
         "--format",
@@ -257,7 +262,7 @@ OUTPUT_OPTIONS = (
     Option("--sql ENGINE", str, _ENGINES, "export"),
     Option("--onnx FILE", str, "write an ONNX model; requires the package onnx", "export"),
     Option("--plot FILE", str, f"{_PICTURE}; .html is interactive", _PICTURES),
-    Option("--plot FILE", str, _PICTURE, "choose assess plan threshold"),
+    Option("--plot FILE", str, _PICTURE, "choose assess plan threshold marginal-means"),
     Option("--kind NAME", "", "kind of plot: {choices}", f"{_PICTURES} assess"),
     Option(
         "--columns NAME,...", parsing.read_names, "columns of the plot, if its kind has columns", _PICTURES

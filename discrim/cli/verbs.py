@@ -145,6 +145,16 @@ VERBS = {
             ),
         ),
         Verb(
+            "marginal-means",
+            "marginal means of the levels of factors, and their differences",
+            "analyses",
+            "discrim.cli.analyses:marginal_means",
+            (
+                'marginal-means "species * sex ~ body_mass_g" penguins --factors species --adjust holm',
+                'marginal-means "species * sex ~ body_mass_g" penguins --factors sex --by species',
+            ),
+        ),
+        Verb(
             "plan",
             "sample sizes for LDA and QDA, before data are collected",
             "analyses",

@@ -174,6 +174,19 @@ def test_manova_has_the_tests(capsys):
         assert float(f) == pytest.approx(table.loc[name, "F"], abs=0.01)
 
 
+def test_marginal_means_have_means_pairs_and_a_plot(capsys, tmp_path):
+    options = ["--factors", "species", "--by", "sex", "--adjust", "holm", "--at", "flipper_length_mm=190"]
+    formula = "species * sex + flipper_length_mm ~ bill_length_mm + body_mass_g"
+    picture = tmp_path / "means.png"
+    printed = said(capsys, "marginal-means", formula, "penguins", *options, "--plot", str(picture))
+    fit = discrim.mlm(formula, datasets.load_penguins())
+    means = fit.marginal_means("species", by="sex", at={"flipper_length_mm": 190})
+    assert means.summary(adjust="holm").as_text() in printed
+    assert picture.stat().st_size > 0
+    refusal = refused(capsys, "marginal-means", formula, "penguins", "--factors", "island")
+    assert "'species', 'sex'" in refusal
+
+
 def test_manova_of_more_columns_than_rows(capsys):
     printed = said(capsys, "manova", FORMULA, "iris", "--method", "dempster")
     wanted = discrim.manova(FORMULA, IRIS, method="dempster").iloc[0]

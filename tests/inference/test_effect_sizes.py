@@ -284,7 +284,7 @@ def test_unsupported_adjustments_are_refused():
     fit = lda("species ~ .", IRIS)
     for call in (fit.differences, fit.distances):
         with pytest.raises(DataError) as caught:
-            call(adjust="tukey")
+            call(adjust="dunnett")
         assert "'roy'" in str(caught.value)
         with pytest.raises(DataError) as caught:
             call(level=2)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -270,33 +270,49 @@ class MarginalMeansResults(SummarizedResults):
                 adjusted[rows] = adjust_pvalues(table["p"].iloc[rows], adjust, ("roy",))
         return table.assign(p_adjusted=adjusted)
 
-    def summary(self, sections: Sequence[str] | None = None) -> Summary:
+    def _brief(self) -> Summary:
+        """Return the summary of the means alone, without pairs."""
+        return self.summary(["means"])
+
+    def summary(self, sections: Sequence[str] | None = None, *, adjust: str = "tukey") -> Summary:
         """The tables as a summary, which prints as text and is shown as tables in a notebook.
 
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the tables to include, in order; by default all, which is "means".
+            Keys of the tables to include, in order: "means" and, for two means or more, "pairs"; by default
+            all.
+        adjust : str
+            Adjustment of the pairs for their number; see `contrasts`.
         """
-        names = ", ".join(self.factors)
-        by = f" by {', '.join(self.by)}" if self.by else ""
-
-        def means() -> Section:
-            """Return the means, grouped by response."""
-            table = self.table
-            cells = [":".join(map(str, label[:-1])) for label in table.index]
-            responses = table.index.get_level_values(-1)
-            printed = table.set_axis(pd.MultiIndex.from_arrays([responses, cells]), axis=0)
-            printed = printed.loc[list(self.responses)]
-            return Section(
-                f"Marginal means of {names}{by}, with {100 * self.level:.3g} % intervals",
-                printed,
+        names = ", ".join(self.factors) + (f" by {', '.join(self.by)}" if self.by else "")
+        title = f"Marginal means of {names}, with {100 * self.level:.3g} % intervals"
+        sections_by_name: dict[str, Callable[[], Section]] = {
+            "means": lambda: Section(
+                title,
+                self._by_response(self.table),
                 {"df": "general"},
                 note=" ".join(self.notes()),
-                source=".table, .pairs()",
+                source=".table",
             )
+        }
+        if len(self._labels) > 1:
+            adjustment = "not adjusted" if adjust == "none" else f"adjusted by {adjust}"
+            sections_by_name["pairs"] = lambda: Section(
+                f"Differences of pairs, {adjustment}",
+                self._by_response(self.pairs(adjust=adjust)),
+                {"t": "z", "df": "general", "p": "tail", "p_adjusted": "tail"},
+                headings={"p_adjusted": "p adjusted"},
+                note=ASSUMPTIONS,
+                source=f'.pairs(adjust="{adjust}")',
+            )
+        return summarize(f"Marginal means: {self.formula}", sections_by_name, pick=sections)
 
-        return summarize(f"Marginal means: {self.formula}", {"means": means}, pick=sections)
+    def _by_response(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table in groups by response, with all other levels of the index in one label."""
+        labels = [":".join(map(str, label[:-1])) for label in table.index]
+        index = pd.MultiIndex.from_arrays([table.index.get_level_values(-1), labels])
+        return table.set_axis(index, axis=0).loc[list(self.responses)]
 
     def notes(self) -> list[str]:
         """Return sentences on the average over other factors, the covariates, and the assumptions."""
