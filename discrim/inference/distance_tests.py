@@ -197,6 +197,15 @@ class RowSpace:
         check_distance_memory(len(x))
         return cls.from_distances(pairwise_distances(x, metric))
 
+    def select(self, mask: Mask) -> RowSpace:
+        """Return the geometry of the rows of a mask (n,), about their own centre."""
+        if not self.is_gower_matrix:
+            return RowSpace.from_rows(self.values[mask])
+        products = self.values[np.ix_(mask, mask)]
+        products = products - products.mean(axis=0)
+        products -= products.mean(axis=1, keepdims=True)
+        return RowSpace(products, True, float(np.trace(products)))
+
     def sums_of_squares(self, directions: Floats) -> Floats:
         """Return the sum of squares (d,) of the rows in each of the orthonormal directions (n, d).
 

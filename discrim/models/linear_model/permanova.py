@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -32,6 +33,7 @@ from discrim.models.base.reading import (
     format_argument,
     join_labels,
 )
+from discrim.models.discriminant.normal_results import adjust_pvalues
 from discrim.models.linear_model.mlm_summary import ROMAN_NUMERALS, TYPE_DESCRIPTIONS
 from discrim.models.linear_model.permuted_rows import (
     PERMUTATIONS,
@@ -219,6 +221,79 @@ class PermanovaResults(SummarizedResults):
             "p": [*pvalues, *not_tested],
         }
         return pd.DataFrame(columns, index=[*self.terms, "residual", "total"])
+
+    @with_display_formats(SS="general", R2="share")
+    def pairs(self, term: str | None = None, *, adjust: str = "holm") -> pd.DataFrame:
+        """Test each pair of classes of a factor by the same model and distances, in the rows of the two.
+
+        Parameters
+        ----------
+        term : str, optional
+            The factor. It can be omitted if the model has only one term.
+        adjust : str
+            Adjustment of the p-values for the number of pairs: a method of statsmodels' `multipletests`, such
+            as "holm" or "bonferroni", or "none".
+
+        Returns
+        -------
+        DataFrame by (a, b)
+            df, SS, R2, F and p of the term, as in the table of `permanova` for these rows, and p_adjusted
+            (unless "none").
+
+        Raises
+        ------
+        DataError
+            The term is unknown, lacks a factor or has several, or the rows of a pair cannot be tested; the
+            error has the `classes` of the pair.
+        NotSupportedError
+            The type is III and the factor has interactions, or the results were unpickled.
+
+        Notes
+        -----
+        These are the tests of R's pairwiseAdonis, whose distances may differ if they depend on all rows, such
+        as Gower's. A test has few permutations if the two classes are small, and p cannot be small then.
+
+        Examples
+        --------
+        >>> from discrim import permanova
+        >>> from discrim.datasets import load_iris
+        >>> permanova("species ~ .", load_iris(), seed=1).pairs()[["R2", "p_adjusted"]].round(3)
+                                 R2  p_adjusted
+        a          b
+        setosa     versicolor  0.849       0.003
+                   virginica   0.910       0.003
+        versicolor virginica   0.532       0.003
+        """
+        inputs = self._inputs.require("pairs()")
+        codes, class_names, label = self._classes_of_term(term, "pairs()")
+        model = inputs.rows.model
+        factors = model.terms[model.position(label)].factors
+        if len(factors) > 1:
+            raise DataError(
+                f"The term {label!r} has several factors.", hint="Name a factor, whose classes are compared."
+            )
+        if self._test_type == 3 and any(factors < other.factors for other in model.terms):
+            raise NotSupportedError(
+                f"Type III tests of pairs of {label!r} depend on the coding of its interactions.",
+                hint="Call permanova() with type=2.",
+                options={"type": 2},
+            )
+        rows = {}
+        for a, b in combinations(range(len(class_names)), 2):
+            in_pair = np.isin(codes, [a, b])
+            pair = class_names[a], class_names[b]
+            pair_rows, space = inputs.rows.select(in_pair), inputs.space.select(in_pair)
+            # Without interactions, types II and III are the same.
+            pair_type: TestType = 1 if self._test_type == 1 else 2
+            arguments = self._unit, self.distance, pair_type, inputs.permutation_design
+            try:
+                rows[pair] = PermanovaResults(pair_rows, space, *arguments).table.loc[label]
+            except DataError as error:
+                message = f"{format_argument(pair[0])} and {format_argument(pair[1])}: {error.message}"
+                raise error.with_message(message, classes=pair) from None
+        table = pd.DataFrame.from_dict(rows, orient="index")
+        table.index = pd.MultiIndex.from_tuples(list(rows), names=["a", "b"])
+        return table if adjust == "none" else table.assign(p_adjusted=adjust_pvalues(table["p"], adjust))
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:

@@ -7,7 +7,7 @@ are computed in `discrim.inference.distance_tests`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,16 @@ class ModelRows:
         """Return the label of a row in the index of the table."""
         return self.table.label(int(self.positions[row]))
 
+    def select(self, mask: Mask) -> ModelRows:
+        """Return the rows of a mask (n,), with the same columns of the design."""
+        x = self.model.estimates.x[mask]
+        rank = sum(basis.shape[1] for basis in orthonormal_bases(x, [range(x.shape[1])]))
+        estimates = replace(
+            self.model.estimates, x=x, y=self.model.estimates.y[mask], df=float(len(x) - rank), rank=rank
+        )
+        model = replace(self.model, estimates=estimates, total=float(len(x)))
+        return ModelRows(model, self.y[mask], self.positions[mask])
+
     def directions(self, test_type: TestType) -> Directions:
         """Return orthonormal directions of the terms, adjusted for other terms as the type requires.
 
@@ -84,8 +94,9 @@ class ModelRows:
         NotSupportedError
             A term has fewer degrees of freedom than columns, and the type is III.
         DataError
-            The residual degrees of freedom are zero.
+            The model has no terms, or the residual degrees of freedom are zero.
         """
+        self.model.require_terms()
         estimates = self.model.estimates
         for term in range(len(estimates.groups)) if test_type == 3 else ():
             self.model.hypothesis(term, test_type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from itertools import permutations, product
 
 import numpy as np
@@ -527,3 +528,66 @@ def test_a_row_of_zeros_is_refused_by_hellinger_and_cosine(metric):
     with pytest.raises(DataError) as caught:
         permanova("site ~ a + b", data, distance=metric, permutations=19)
     assert "row 2" in str(caught.value)
+
+
+# ---- pairs of classes
+
+
+def test_pairs_are_the_tests_of_the_rows_of_two_classes():
+    rows = load_penguins().dropna()
+    formula = "species + sex ~ bill_length_mm + bill_depth_mm"
+    for distance in ("euclidean", "bray-curtis"):
+        tested = permanova(formula, rows, distance=distance, permutations=99, seed=1)
+        table = tested.pairs("species")
+        assert list(table.index.names) == ["a", "b"]
+        for pair in table.index:
+            of_two = rows[rows["species"].isin(pair)]
+            own = permanova(formula, of_two, distance=distance, permutations=99, seed=1).table.loc["species"]
+            np.testing.assert_allclose(table.loc[pair, ["df", "SS", "R2", "F", "p"]], own, rtol=1e-9)
+
+
+def test_a_pair_has_the_pseudo_f_of_anderson():
+    rows = load_iris()
+    y = rows.drop(columns="species").to_numpy()
+    table = permanova("species ~ .", rows, distance="manhattan", permutations=99, seed=1).pairs(adjust="none")
+    assert "p_adjusted" not in table
+    for a, b in table.index:
+        squared = np.abs(y[:, None] - y).sum(axis=2) ** 2
+        in_a, in_b = (rows["species"] == label for label in (a, b))
+
+        def mean_square(mask, squared=squared):
+            return squared[np.ix_(mask, mask)].sum() / (2 * mask.sum())
+
+        total, within = mean_square(in_a | in_b), mean_square(in_a) + mean_square(in_b)
+        f = (total - within) / (within / (in_a.sum() + in_b.sum() - 2))
+        assert table.loc[(a, b), "F"] == pytest.approx(f, rel=1e-10)
+        assert table.loc[(a, b), "R2"] == pytest.approx(1 - within / total, rel=1e-10)
+
+
+def test_pairs_adjust_p_values_and_permute_within_blocks():
+    few = pd.DataFrame({"g": list("aabbaabbcc"), "block": list("1111222233"), "y": range(10)})
+    with pytest.raises(DataError) as error:
+        permanova("g ~ y", few, within="block", permutations=9, seed=1).pairs()
+    # The rows of "c" are a block of their own.
+    assert error.value.classes == ("b", "c") or error.value.classes == ("a", "c")
+    rows = load_penguins().dropna()
+    tested = permanova("island ~ bill_length_mm + bill_depth_mm", rows, permutations=99, seed=1)
+    table = tested.pairs(adjust="bonferroni")
+    np.testing.assert_allclose(table["p_adjusted"], np.minimum(3 * table["p"], 1))
+    assert (tested.pairs()["p_adjusted"] <= table["p_adjusted"]).all()
+
+
+def test_pairs_that_cannot_be_tested_are_refused():
+    rows = load_penguins().dropna()
+    tested = permanova("species * sex + body_mass_g ~ bill_length_mm", rows, permutations=9, seed=1, type=3)
+    with pytest.raises(NotSupportedError) as refused:
+        tested.pairs("species")
+    assert refused.value.options == {"type": 2}
+    for term, adjust in (("species:sex", "holm"), ("body_mass_g", "holm"), (None, "holm")):
+        with pytest.raises(DataError):
+            tested.pairs(term, adjust=adjust)
+    plain = permanova("species ~ bill_length_mm", rows, permutations=9, seed=1)
+    with pytest.raises(DataError):
+        plain.pairs(adjust="tukey")
+    with pytest.raises(NotSupportedError):
+        pickle.loads(pickle.dumps(plain)).pairs()
