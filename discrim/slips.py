@@ -116,6 +116,7 @@ explained | proportion <- explainedvarianceratio proportionoftrace trace
 correlations | canonical() <- cancorr canonicalcorrelations
 subspace.eigenvalues | canonical() | lda() on axes of multiple correspondence analysis has them <- eigenvalues
 canonical() <- structure
+marginal_means() <- emmeans lsmeans marginalmeans
 covariate_model.adjusted_means() | lda() with covariates has covariate_model.adjusted_means() <- adjustedmeans
 covariate_model.adjusted_means() | lda() with covariates has adjusted means <- emmeans lsmeans marginalmeans
 covariate_model.slopes() | lda() with covariates has covariate_model.slopes() <- slopes
@@ -156,8 +157,7 @@ residuals() <- resid residual
 repeated: repeated(within) has sphericity(), with Mauchly's test <- mauchly mauchlytest sphericity
 repeated: repeated(within) has univariate(), with corrections <- idata idesign within epsilon aovez
 profile: profile().tests() has parallelism, level and flatness <- parallelism flatness pbg profr
-differences() | linear_hypothesis: linear_hypothesis() tests contrasts <- cohensd cohend scheffe tukeyhsd
-differences() | linear_hypothesis: linear_hypothesis() tests contrasts <- pairwise pairs posthoc simultaneous
+differences() | pairs() <- cohensd cohend scheffe tukeyhsd pairwise pairs posthoc simultaneous
 differences() <- emmeans
 cov_params() <- vcov
 conf_int() | log_odds() <- confint ci

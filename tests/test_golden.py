@@ -19,6 +19,7 @@ OTHER_TABLES = {
     "leave_one_out.json": "the rows are in the file",
     "logistic_terms.json": "the rows are in the file, or penguins, as the tests have them",
     "logistic_users.json": "penguins, as the tests have them",
+    "one_group.json": "the rows are in the file",
     "permanova.json": "the rows are in the file",
     "prediction_sets.json": "penguins, as the tests have them",
     "repeated.json": "the rows are in the file, or penguins, as the tests have them",

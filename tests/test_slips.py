@@ -510,9 +510,10 @@ def test_costs_are_a_matter_of_predictions_and_error_rates():
         assert "predict(costs=) and error_rates(costs=)" in message
 
 
-def test_the_pairs_of_classes_of_a_multivariate_model_are_contrasts():
+def test_comparisons_of_classes_are_differences_or_marginal_means():
     fit = discrim.mlm("species ~ petal_width + petal_length", IRIS)
-    assert "linear_hypothesis()" in refused(NotSupportedError, getattr, fit, "pairs")
+    assert "Use pairs()." in refused(NotSupportedError, getattr, fit, "tukeyhsd")
+    assert "Use marginal_means()." in refused(NotSupportedError, getattr, fit, "lsmeans")
     assert "Use differences()." in refused(NotSupportedError, getattr, FIT, "pairs")
 
 

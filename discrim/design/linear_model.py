@@ -179,14 +179,14 @@ def model_rows(
     -------
     design_rows : DesignRows
         The columns encode the terms, with sum-to-zero contrasts, followed by the responses. The classes
-        are the levels of the first column of a categorical factor.
+        are the levels of the first column of a categorical factor; without one there is a single class.
     terms : list of ModelTerm
-        Without the intercept and the responses, lower orders first.
+        Without the intercept and the responses, lower orders first; empty if the left side is 1.
 
     Raises
     ------
     FormulaError
-        The formula is not valid, the left side lacks a categorical factor, or a response is categorical.
+        The formula is not valid, or a response is categorical.
     """
     text = move_responses_right(formula)
     checked_functions = check_functions(functions)
@@ -208,21 +208,13 @@ def model_rows(
         )
     ]
     factor = next((name for expr in categories for name in expr.columns), None)
-    if factor is None:
-        raise source.error(
-            "The left side has no factor; numeric columns there are covariates. Factors belong on the left "
-            "and responses on the right, or in cbind() on the left like in R.",
-            left_node.origin.start,
-            left_node.origin.end,
-            hint="Swap the sides of the formula, or write C(column) for a factor whose levels are numbers.",
-        )
     left_columns = dict.fromkeys(name for expr in expressions.values() for name in expr.columns)
 
     def parse_design(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> ParsedFormula:
         """Parse the terms and the responses, as a `FormulaParser` whose response is the first factor."""
         source = scan(text)
         _, right_node = parse_sides(source)
-        left_expression = Expression(quote(factor), Column(factor), tuple(left_columns))
+        left_expression = Expression("1", Column(factor or "1"), tuple(left_columns))
         if not responses and right_node.type != "ONE":
             raise source.error(
                 "The distances are given, so responses are not used.",
@@ -236,15 +228,28 @@ def model_rows(
             response_expressions, response_terms = expand_right_side(
                 source, right_node, table, functions, left_expression, exclude
             )
-        response = Expression(quote(factor), Column(factor), (factor,))
-        return ParsedFormula(
-            text, response, expressions | response_expressions, [*terms, *response_terms], tuple(exclude)
-        )
+        all_expressions = expressions | response_expressions
+        response = _class_expression(factor, all_expressions, table)
+        return ParsedFormula(text, response, all_expressions, [*terms, *response_terms], tuple(exclude))
 
     design_rows = read_rows(
         text, data, weights=weights, functions=functions, in_memory=in_memory, parser=parse_design
     )
     return _apply_sum_contrasts(design_rows, terms, labels, first)
+
+
+def _class_expression(factor: str | None, expressions: Mapping[str, Expression], table: Table) -> Expression:
+    """Return the expression of the classes: a factor, or a constant for a model without factors.
+
+    The constant is a power of a numeric column that the model reads, because classes are computed from
+    columns.
+    """
+    columns = [name for expr in expressions.values() for name in expr.columns]
+    numeric = (name for name in columns if table.column_type(name) in ("numeric", "boolean"))
+    if factor is None and (name := next(numeric, None)) is not None:
+        return expression(f"I({quote(name)} ** 0)", frozenset())
+    name = factor or columns[0]
+    return Expression(quote(name), Column(name), (name,))
 
 
 def _table_for_column_types(data: Any) -> Table:
@@ -318,10 +323,6 @@ def _parse_left_side(
             hint="Leave out the 0 or - 1.",
         )
     terms = sorted(expanded.terms.values(), key=len)
-    if not terms:
-        raise source.error(
-            "The left side has no term.", node.origin.start, node.origin.end, hint="Name a factor."
-        )
     used_factors = {code: factors[code] for term in terms for code in term}
     return terms, used_factors, labels
 
@@ -351,9 +352,11 @@ def _apply_sum_contrasts(
     """
     spec = design_rows.design.spec
     if spec is None:
-        raise FormulaError(
-            "The left side has no factor.", hint="Write C(column) for a factor whose levels are numbers."
-        )
+        # All terms and responses are plain columns.
+        return design_rows, [
+            ModelTerm(labels[code], frozenset([code]), (j,), ()) for j, (code,) in enumerate(terms)
+        ]
+    categorical_codes = {factor.code for factor in spec.factors if factor.levels is not None}
     coded = {pair for factor_codings in spec.products for pair in factor_codings if pair[1] >= 0}
     codings = list(spec.codings)
     for factor, coding_index in coded:
@@ -375,15 +378,18 @@ def _apply_sum_contrasts(
             names[column_slice] = _product_column_names(summed_spec, factor_codings, labels)
         elif any(pair in coded for pair in factor_codings):
             label = ":".join(spec.factors[factor].code for factor, _ in factor_codings)
-            raise FormulaError(
-                f"The response {label!r} is categorical, not numeric.",
-                hint=(
-                    f"Exclude it from the right side, for example by `. - {label}`, or make it a factor "
-                    "on the left."
-                ),
-                columns=(label,),
+            hint = (
+                f"Exclude it from the right side, for example by `. - {label}`, or make it a factor on the "
+                "left."
             )
-    categorical_codes = {factor.code for factor in spec.factors if factor.levels is not None}
+            if not categorical_codes.intersection(labels):
+                hint = (
+                    "Factors belong on the left and responses on the right, or in cbind() on the left like "
+                    "in R: swap the sides of the formula."
+                )
+            raise FormulaError(
+                f"The response {label!r} is categorical, not numeric.", hint=hint, columns=(label,)
+            )
     model_terms = [
         ModelTerm(
             ":".join(labels[code] for code in term),

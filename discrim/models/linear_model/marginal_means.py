@@ -494,7 +494,8 @@ def _factor_code(model: TermModel, grid: ReferenceGrid, name: Any) -> str:
     for code in grid.levels:
         if name in (code, model.factor_label(code), expression(code, functions).category):
             return code
-    hint = f"Name some of {join_labels(model.factor_label(code) for code in grid.levels)}."
+    names = join_labels(model.factor_label(code) for code in grid.levels)
+    hint = f"Name some of {names}." if names else "The model has no factors; name one on the left side."
     if name in grid.covariates:
         raise DataError(
             f"{format_argument(name)} is a covariate, which has no levels.",

@@ -130,6 +130,7 @@ class MLMResults(SummarizedResults):
         """
         if term is not None:
             return self._tests_table(self._hypothesis(term, type))
+        self._model.require_terms()
         tables = {label: self._tests_table(self._hypothesis(label, type)) for label in self.terms}
         return pd.concat(tables, names=["term", "test"])
 
@@ -156,6 +157,7 @@ class MLMResults(SummarizedResults):
             There are fewer residual degrees of freedom than responses.
         """
         check_word("test", test, Statistic)
+        self._model.require_terms()
         self._model.require_error_df()
         estimates = self._model.estimates
         rows = {label: hypothesis_row(estimates, self._hypothesis(label, type), test) for label in self.terms}
@@ -184,6 +186,7 @@ class MLMResults(SummarizedResults):
         CollinearError
             There are fewer residual degrees of freedom than responses.
         """
+        self._model.require_terms()
         self._model.require_error_df()
         estimates = self._model.estimates
         rows = {label: partial_etas(estimates, self._hypothesis(label, type)) for label in self.terms}
@@ -209,6 +212,7 @@ class MLMResults(SummarizedResults):
             residual sum of squares. With a level also omega2, low and high; the limits assume normal
             residuals with constant variance.
         """
+        self._model.require_terms()
         error = (self._model.estimates.error_root**2).sum(axis=0)
         tables = {}
         for label in self.terms:
@@ -761,8 +765,9 @@ def mlm(
         The model on the left, in the place of the class of a discriminant analysis, and the responses on the
         right: ``"species * sex ~ bill_length_mm + bill_depth_mm"``. R's ``cbind(y1, y2) ~ a * b`` is the same
         as ``a * b ~ y1 + y2``. Text, categorical and boolean columns are factors, and numeric columns are
-        covariates. A single numeric column on the left is a factor, as in `lda`, and ``C(year)`` makes a
-        factor of any column.
+        covariates. A single numeric column on the left is a factor, as in `lda`; ``I(age)`` is a covariate,
+        and ``C(year)`` makes a factor of any column. ``"1 ~ y1 + y2"`` has no term, for repeated measures of
+        a single group.
     data : table or source of tables
         Table, or source of tables that is read in chunks; see the page on shared arguments.
     weights : column name or (n,) array, optional
@@ -780,7 +785,7 @@ def mlm(
     Raises
     ------
     FormulaError
-        The formula cannot be read, lacks a factor on the left, or has a response that is not a number.
+        The formula cannot be read, or has a response that is not a number.
     DataError
         A column is unknown, a value is infinite, or no row is complete.
     CollinearError

@@ -67,7 +67,8 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
         Header ("header"), Pillai's trace of each term ("tests"), all four multivariate tests ("manova"),
         univariate tests of each response ("anova"), coefficients ("params"), and covariance matrix of the
         residuals ("cov_resid"). Multivariate tests are omitted if there are fewer residual degrees of
-        freedom than responses, and coefficients if a term has fewer degrees of freedom than columns.
+        freedom than responses, all tests if there are no terms, and coefficients if a term has fewer degrees
+        of freedom than columns.
     """
     test_type = check_test_type(type)
     argument = "" if test_type == 2 else f"type={test_type}"
@@ -95,9 +96,11 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
             source=f".anova({argument})",
         ),
     }
-    if not results._model.has_error_df:
+    if not results._model.has_error_df or not results._model.terms:
         # Multivariate tests require a nonsingular residual covariance matrix.
         del section_builders["tests"], section_builders["manova"]
+    if not results._model.terms:
+        del section_builders["anova"]
     if results._model.deficient_term() is None:
         section_builders["params"] = lambda: Section(
             "Coefficients (sum-to-zero contrasts)", results.params, source=".params, .tidy()"

@@ -151,13 +151,16 @@ class _CellMeansResults(SummarizedResults):
 
     _model: TermModel
 
-    def _position_with_cells(self, term: str | None) -> int:
+    def _position_with_cells(self, term: str | None) -> int | None:
         """Return the position of a term; None selects the only term, or else a term with cells.
 
-        Of several terms with cells it is the first with the largest number of categorical factors. Raises
-        DataError for an unknown term, or if `term` is None, there are several, and none has cells.
+        Of several terms with cells it is the first with the largest number of categorical factors. For a
+        model without terms the result is None. Raises DataError for an unknown term, or if `term` is None,
+        there are several, and none has cells.
         """
         model = self._model
+        if term is None and not model.terms:
+            return None
         if term is not None or len(model.terms) == 1:
             return model.position(term)
         positions = [j for j in range(len(model.terms)) if len(model.cells(j)[1])]
@@ -168,13 +171,13 @@ class _CellMeansResults(SummarizedResults):
             )
         return max(positions, key=lambda j: len(model.terms[j].categories))
 
-    def _means(self, position: int, level: float) -> pd.DataFrame:
+    def _means(self, position: int | None, level: float) -> pd.DataFrame:
         """Return means of the responses by cell of a term, with standard errors and confidence intervals.
 
         Parameters
         ----------
-        position : int
-            Position of the term.
+        position : int or None
+            Position of the term; None for the means of all observations, a single cell "all".
         level : float
             Level of the confidence intervals.
 
@@ -191,25 +194,32 @@ class _CellMeansResults(SummarizedResults):
         """
         check_level(level)
         model = self._model
-        cells, counts, means = model.cells(position)
-        if cells is None:
-            raise DataError(
-                f"The means by cell of the term {model.labels[position]!r} are not available.",
-                hint="Name a term of factors whose interactions are all in the model.",
-            )
-        is_single_factor = len(model.terms[position].categories) == 1
-        labels = [cell[0] if is_single_factor else ":".join(map(str, cell)) for cell in cells.labels]
+        labels: list[Any] = ["all"]
+        counts, means = np.array([model.total]), model.mean()[None, :]
+        if position is not None:
+            cells, counts, means = model.cells(position)
+            if cells is None:
+                raise DataError(
+                    f"The means by cell of the term {model.labels[position]!r} are not available.",
+                    hint="Name a term of factors whose interactions are all in the model.",
+                )
+            is_single_factor = len(model.terms[position].categories) == 1
+            labels = [cell[0] if is_single_factor else ":".join(map(str, cell)) for cell in cells.labels]
         sd = np.sqrt((model.estimates.error_root**2).sum(axis=0) / model.estimates.df) * model.unit
         with np.errstate(divide="ignore"):
             se = sd / np.sqrt(counts)[:, None]
         mean = model.to_response_units(means)
         half_width = t_isf((1 - level) / 2, model.estimates.df) * se
         index = pd.MultiIndex.from_product(
-            [labels, model.responses], names=[model.labels[position], "response"]
+            [labels, model.responses], names=[self._term_of_means(position), "response"]
         )
         columns = {"mean": mean, "se": se, "low": mean - half_width, "high": mean + half_width}
         table = pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index)
         return table.dropna(subset="mean")
+
+    def _term_of_means(self, position: int | None) -> str:
+        """Return the label of the term at a position; "observations" for the means of all."""
+        return "observations" if position is None else self._model.labels[position]
 
 
 class ProfileResults(_CellMeansResults):
@@ -570,7 +580,8 @@ class RepeatedResults(_CellMeansResults):
         Parameters
         ----------
         term : str, optional
-            The term, such as "treatment:gender"; by default the one with most factors.
+            The term, such as "treatment:gender"; by default the one with most factors. Without any term, the
+            means are over all observations, a cell "all".
         level : float
             Level of the intervals: 0.95 stands for 95 percent. They are t intervals of single means by the
             residual variance.
@@ -650,7 +661,7 @@ class RepeatedResults(_CellMeansResults):
         Axes
         """
         position = self._position_with_cells(term)
-        return plot_profiles(self._means(position, level), self._model.labels[position], level, ax, title)
+        return plot_profiles(self._means(position, level), self._term_of_means(position), level, ax, title)
 
 
 def _within_table(within: Any, responses: pd.Index) -> Table:

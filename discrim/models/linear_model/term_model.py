@@ -100,9 +100,22 @@ class TermModel:
     def position(self, term: Any) -> int:
         """Return the position of a term, whose factors may be given in any order; None for the only term.
 
-        Raises DataError if the term is unknown, or None although there are several.
+        Raises DataError if the term is unknown, None although there are several, or the model has none.
         """
+        self.require_terms()
         return term_position(self.labels, term)
+
+    def require_terms(self) -> None:
+        """Raise DataError if the model has only the constant, so that there is no term to test."""
+        if not self.terms:
+            formula = self.design_rows.design.formula
+            raise DataError(
+                f"The model {formula!r} has no term to test.",
+                hint=(
+                    "Name a factor or a covariate on the left side. mlm() compares the responses by "
+                    "repeated(), and tests their means by linear_hypothesis('constant = 0')."
+                ),
+            )
 
     def hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
         """Return the hypothesis that the term at position `term` has no effect, of type I, II or III.

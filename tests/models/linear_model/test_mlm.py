@@ -328,7 +328,7 @@ def test_a_nested_model_and_awkward_names():
 @pytest.mark.parametrize(
     ("formula", "error", "message"),
     [
-        ("bill_length_mm + bill_depth_mm ~ species * sex", FormulaError, "has no factor"),
+        ("bill_length_mm + bill_depth_mm ~ species * sex", FormulaError, "swap the sides"),
         ("species * sex ~ bill_length_mm + island", FormulaError, "'island' is categorical, not numeric"),
         ("species * sex ~ bill_length_mm + sex", FormulaError, "also a predictor"),
         ("species + . ~ bill_length_mm", FormulaError, "factors"),
