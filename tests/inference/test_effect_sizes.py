@@ -16,7 +16,7 @@ from discrim.core.numerics.greatest_root import greatest_root_isf, greatest_root
 from discrim.covariance import Shrunk
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.effect_sizes import f_noncentrality_limits, t_noncentrality_limits
+from discrim.inference.effect_sizes import f_noncentrality_limits, t_noncentrality_limits, tukey_pvalues
 from tests.support import GOLDEN
 
 FOUND = json.loads((GOLDEN / "effect_sizes.json").read_text(encoding="utf-8"))
@@ -302,3 +302,20 @@ def test_unsupported_adjustments_are_refused():
         diagonal.differences(adjust="roy")
     assert "full" in str(caught.value)
     assert "covariance" in str(caught.value)
+
+
+def test_tukeys_p_values_equal_a_double_integral():
+    # P(range > q s) for k normal values and s^2 an independent mean square on v degrees of freedom.
+    x, weights = np.polynomial.legendre.leggauss(300)
+    for q, k, v in ((6.0, 2, 2.0), (9.33, 40, 5.0), (3.5, 3, 2.0), (6.0, 10, 5.5), (3.35, 3, 147.0)):
+        low, high = -40 / min(v, 40) - 3, 3.0
+        log_s = low + (high - low) * (x + 1) / 2
+        s = np.exp(log_s)
+        density = stats.chi2.pdf(v * s**2, v) * 2 * v * s**2
+        z = 9 * x[:, None]
+        lower = stats.norm.cdf(z) - stats.norm.cdf(z - q * s)
+        within = 9 * weights @ (k * stats.norm.pdf(z) * lower ** (k - 1))
+        expected = 1 - (high - low) / 2 * weights @ (density * within)
+        t = np.array([q / np.sqrt(2)])
+        found = tukey_pvalues(t, 2 * stats.t.sf(t, v), k, v)
+        np.testing.assert_allclose(found, expected, rtol=1e-7)

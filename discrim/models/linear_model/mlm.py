@@ -483,9 +483,9 @@ class MLMResults(SummarizedResults):
         >>> fit.pairs("species").xs("bill_depth_mm", level="response")[["estimate", "low", "high"]].round(3)
                             estimate    low   high
         contrast
-        Adelie - Chinstrap    -0.074 -0.364  0.216
-        Adelie - Gentoo        3.348  3.104  3.591
-        Chinstrap - Gentoo     3.421  3.121  3.722
+        Adelie - Chinstrap    -0.073 -0.362  0.215
+        Adelie - Gentoo        3.369  3.127  3.612
+        Chinstrap - Gentoo     3.443  3.144  3.741
         """
         return self.marginal_means(factors, by, at=at, weights=weights, level=level).pairs(adjust=adjust)
 

@@ -258,11 +258,11 @@ class PermanovaResults(SummarizedResults):
         >>> from discrim import permanova
         >>> from discrim.datasets import load_iris
         >>> permanova("species ~ .", load_iris(), seed=1).pairs()[["R2", "p_adjusted"]].round(3)
-                                 R2  p_adjusted
+                                  R2  p_adjusted
         a          b
         setosa     versicolor  0.849       0.003
-                   virginica   0.910       0.003
-        versicolor virginica   0.532       0.003
+                   virginica   0.906       0.003
+        versicolor virginica   0.470       0.003
         """
         inputs = self._inputs.require("pairs()")
         codes, class_names, label = self._classes_of_term(term, "pairs()")
