@@ -8,7 +8,7 @@ coefficients are written as equations: "a = b, c = 0". `models/linear_model/` us
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -35,7 +35,16 @@ from discrim.formula.formula import (
     parse_sides,
     read_leaf,
 )
-from discrim.formula.grammar import MAX_TEXT, Column, Expression, ScannedFormula, expression, quote, scan
+from discrim.formula.grammar import (
+    MAX_TEXT,
+    Column,
+    Expression,
+    ScannedFormula,
+    expression,
+    quote,
+    read_one_factor,
+    scan,
+)
 
 _CBIND = re.compile(r"\s*cbind\s*\(")
 
@@ -144,11 +153,21 @@ def exclude_from_dot(formula: str, columns: Sequence[Any]) -> str:
     )
 
 
-def class_factor(formula: str) -> str | None:
-    """Return the left side of a formula if it is a single factor, as for `lda`, or None."""
+def class_factor(formula: str, functions: Collection[str] = ()) -> str | None:
+    """Return the left side of a formula if it is a single factor, as for `lda`, or None.
+
+    A column, ``C()``, or a call of one of the user's functions is a factor. Any other expression, such as
+    ``log(age)``, is a covariate.
+    """
     source = scan(move_responses_right(formula))
     left_node, _ = parse_sides(source)
-    return source.restore(str(left_node.token.extra)) if left_node.type == "PYTHON_EXPR" else None
+    if left_node.type != "PYTHON_EXPR":
+        return None
+    code = str(left_node.token.extra)
+    origin = left_node.origin
+    factor = read_one_factor(source, origin.start, origin.end, code, frozenset(functions))
+    is_factor = isinstance(factor.root, Column) or factor.is_coded or factor.functions
+    return source.restore(code) if is_factor else None
 
 
 def model_rows(

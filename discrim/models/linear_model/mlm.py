@@ -879,8 +879,8 @@ def manova(
         Response and predictors, such as `species ~ .`; see the page on formulas. The class is on the left and
         the measurements are on the right. There may be several factors and covariates on the left, as in
         ``"species * sex ~ bill_length_mm + bill_depth_mm"``, which may also be written as in R:
-        ``cbind(bill_length_mm, bill_depth_mm) ~ species * sex``. `discrim.mlm` also offers canonical
-        variates, effect sizes and plots of such a model.
+        ``cbind(bill_length_mm, bill_depth_mm) ~ species * sex``. A single column is a factor; ``I(age)`` is a
+        covariate. `discrim.mlm` also offers canonical variates, effect sizes and plots of such a model.
     data : table or source of tables
         Table, or source of tables that is read in chunks; see the page on shared arguments.
     term : str, optional
@@ -982,7 +982,7 @@ def manova(
     """
     test_type = check_test_type(type)
     formula = exclude_from_dot(formula, (within, groups))
-    single_factor = class_factor(formula)
+    single_factor = class_factor(formula, tuple(functions or ()))
     if single_factor is None and method is not None:
         raise NotSupportedError(
             f"method={format_argument(method)} compares the classes of one factor.",

@@ -852,8 +852,8 @@ def permanova(
         The model on the left, instead of the class of a discriminant analysis, and the responses on the
         right: ``"species * sex ~ bill_length_mm + bill_depth_mm"``. R's ``cbind(y1, y2) ~ a * b`` is the same
         as ``a * b ~ y1 + y2``. Text, categorical and boolean columns are factors, and numeric columns are
-        covariates. A single numeric column on the left is a factor, as in `lda`, and ``C(year)`` makes a
-        factor of any column. With a table of distances write 1 instead of responses.
+        covariates. A single numeric column on the left is a factor, as in `lda`; ``I(age)`` is a covariate,
+        and ``C(year)`` makes a factor of any column. With a table of distances write 1 instead of responses.
     data : table
         A pandas DataFrame, or any other table in memory that narwhals supports. Sources that are read in
         chunks are not supported, because rows are exchanged: pass a sample of their rows as a DataFrame.
@@ -899,7 +899,7 @@ def permanova(
         the rows; all distances are zero; groups differ in size; no permutation changes the statistics; no
         residual degrees of freedom remain; or the distances do not fit in memory.
     FormulaError
-        The formula cannot be read, or lacks a factor on the left.
+        The formula cannot be read, or a response is not a number.
     NotSupportedError
         The table is a source that is read in chunks; weights are not whole numbers; or type III tests were
         requested although some cells are empty.

@@ -73,6 +73,14 @@ def test_covariates_alone_agree_with_car(name, formula, kind):
 def test_a_single_covariate_is_written_as_an_expression():
     found = mlm(f"I(age) ~ {FIRST}", TABLE).tests().iloc[0][["statistic", "F", "df1", "df2"]].astype(float)
     np.testing.assert_allclose(found, FOUND["single"]["age"], rtol=1e-9)
+    table = manova(f"I(age) ~ {FIRST}", TABLE, permutations=19, seed=1)
+    assert table.index.unique("term").tolist() == ["I(age)"]
+    found = table.loc[("I(age)", "Pillai's trace"), ["statistic", "F", "df1", "df2"]].astype(float)
+    np.testing.assert_allclose(found, FOUND["single"]["age"], rtol=1e-9)
+    functions = {"old": lambda age: np.where(age > 40, "yes", "no")}
+    categories = manova(f"old(age) ~ {FIRST}", TABLE, functions=functions)
+    old = manova(f"old ~ {FIRST}", TABLE.assign(old=functions["old"](TABLE["age"])))
+    pd.testing.assert_frame_equal(categories, old)
 
 
 def test_covariates_alone_in_a_test_of_distances():
