@@ -238,7 +238,7 @@ class PermanovaResults(SummarizedResults):
         -------
         DataFrame by (a, b)
             df, SS, R2, F and p of the term, as in the table of `permanova` for these rows, and p_adjusted
-            (unless "none").
+            (unless "none"). p is missing for a pair that no permutation changes, and does not count.
 
         Raises
         ------
@@ -293,7 +293,10 @@ class PermanovaResults(SummarizedResults):
                 raise error.with_message(message, classes=pair) from None
         table = pd.DataFrame.from_dict(rows, orient="index")
         table.index = pd.MultiIndex.from_tuples(list(rows), names=["a", "b"])
-        return table if adjust == "none" else table.assign(p_adjusted=adjust_pvalues(table["p"], adjust))
+        if adjust == "none":
+            return table
+        is_tested = table["p"].notna()
+        return table.assign(p_adjusted=adjust_pvalues(table["p"][is_tested], adjust).reindex(table.index))
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:

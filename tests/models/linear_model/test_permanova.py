@@ -577,6 +577,14 @@ def test_pairs_adjust_p_values_and_permute_within_blocks():
     assert (tested.pairs()["p_adjusted"] <= table["p_adjusted"]).all()
 
 
+def test_a_pair_that_no_permutation_changes_does_not_count():
+    # Chinstraps and Gentoos share no island.
+    tested = permanova("species + sex ~ body_mass_g", PENGUINS, within="island", permutations=99, seed=1)
+    table = tested.pairs("species", adjust="bonferroni")
+    assert table["p"].isna().tolist() == [False, False, True]
+    np.testing.assert_allclose(table["p_adjusted"], np.minimum(2 * table["p"], 1))
+
+
 def test_pairs_that_cannot_be_tested_are_refused():
     rows = load_penguins().dropna()
     tested = permanova("species * sex + body_mass_g ~ bill_length_mm", rows, permutations=9, seed=1, type=3)
