@@ -620,7 +620,8 @@ def _add_class_sums(total: Floats, columns: Floats, codes: Codes, weights: Float
     else:
         rows_of_identity = np.eye(n_classes)
         step = max(MAX_SMALL_PRODUCT // max(total.size, 1), MIN_ROWS_OF_SMALL_PRODUCT)
-        for rows in slices(n_rows, step):
+        for start in range(0, n_rows, step):
+            rows = slice(start, start + step)
             indicators = rows_of_identity.take(codes[rows], axis=0)
             if weights is not None:
                 indicators *= weights[rows, None]
