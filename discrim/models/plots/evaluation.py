@@ -177,6 +177,7 @@ def draw_curves_of_scores(
     options: PlotOptions,
     kind: evaluation_plots.CurveKind,
     cut_off: float | None = None,
+    max_bands: int | None = None,
 ) -> Axes:
     """Draw ROC or precision-recall curves, ROC with bands if the classes are named or few.
 
@@ -194,6 +195,8 @@ def draw_curves_of_scores(
         `ROC` or `PRECISION_RECALL`.
     cut_off : float, optional
         Log odds to mark without `options.threshold`.
+    max_bands : int, optional
+        Largest number of classes with bands; by default all that are named, or `MAX_BANDS`.
     """
     classes = fit.classes
     is_roc = kind is evaluation_plots.ROC
@@ -221,7 +224,9 @@ def draw_curves_of_scores(
         other = shown_name(classes[1 - class_index[0]]) if len(classes) == 2 else "the rest"
         title = f"{kind.curves[:-1]} of {shown_name(classes[class_index[0]])} against {other}"
     style_options: dict[str, Any] = {"signs": options.signs(list(classes)), "class_positions": class_index}
-    style_options["bands"] = options.classes is not None
+    if max_bands is None:
+        max_bands = evaluation_plots.MAX_BANDS if options.classes is None else len(class_index)
+    style_options["max_bands"] = max_bands
     source = evaluation_plots.CurveSource(title, fit.spec.name, *rows.evaluation, options.label)
     if options.threshold is not None:
         cut_off = read_cut_off(fit, options.threshold)

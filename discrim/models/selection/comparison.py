@@ -462,7 +462,7 @@ class Comparison(ResultTable):
         data, method, classes
             As in `roc_test`.
         level : float, optional
-            Level of the bands and of the intervals of the areas; 0.95 by default.
+            Level of the intervals of the areas; 0.95 by default.
         colors : mapping, sequence, str or Colormap, optional
             Colours by class, in the order of the classes.
         title : str, optional

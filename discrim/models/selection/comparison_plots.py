@@ -46,11 +46,12 @@ def _draw_compared_curves(
     """
     level = 0.95 if options.level is None else options.level
     scores = compared.shared_scores(options.data, options.method, level)
-    # The classes of the scores are in the order of the first fit.
+    # The classes of the scores are in the order of the first fit. Bands apply to single curves, and would
+    # suggest that curves of the same observations do not differ.
     fit = compared.fits[0]._fit
-    axes = draw_curves_of_scores(fit, scores[0], replace(options, label=compared.names[0]), kind)
+    axes = draw_curves_of_scores(fit, scores[0], replace(options, label=compared.names[0]), kind, max_bands=0)
     for name, rows in zip(compared.names[1:], scores[1:], strict=True):
-        axes = draw_curves_of_scores(fit, rows, replace(options, ax=axes, label=name), kind)
+        axes = draw_curves_of_scores(fit, rows, replace(options, ax=axes, label=name), kind, max_bands=0)
     return axes
 
 

@@ -308,7 +308,7 @@ def draw_curves(
     level: float = 0.95,
     *,
     class_positions: Sequence[int],
-    bands: bool = False,
+    max_bands: int = MAX_BANDS,
     marks: dict[Any, CurveMark] | None = None,
 ) -> Axes:
     """Draw ROC or precision-recall curves by class, with areas in the legend and for ROC confidence bands.
@@ -339,8 +339,8 @@ def draw_curves(
         Confidence level of the limits, for the legend.
     class_positions : sequence of int
         Position of each of the K classes among all classes of the fit, which determines its colour.
-    bands : bool
-        Draw bands for more than `MAX_BANDS` classes too; always only for classes that are named.
+    max_bands : int
+        Largest number of classes with bands; always only for classes that are named.
     marks : dict of label to CurveMark, optional
         Cut-off that is marked on the curve of a class.
 
@@ -380,7 +380,7 @@ def draw_curves(
             _DRAWN_CURVES[line] = _DrawnCurve(
                 source, style.shown_name(label, 24), _format_area(areas.iloc[k])
             )
-            if kind is ROC and points is not None and (bands or len(areas) <= MAX_BANDS):
+            if kind is ROC and points is not None and len(areas) <= max_bands:
                 _add_band(axes, points, line_style["color"])
             if marks and label in marks:
                 marker = signs.marker(class_positions[k] + colour_shift)

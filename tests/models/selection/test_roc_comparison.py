@@ -97,6 +97,8 @@ def test_each_fit_has_a_curve_with_its_name(kind, classes):
     axes = compare(**fits).plot(kind)
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert len(set(labels)) == len(labels)
+    # The bands of single curves would hide that curves of the same observations differ.
+    assert not axes.patches
     for name in names:
         assert sum(label.startswith(name) for label in labels) == (1 if classes == 2 else 3)
     plt.close("all")
