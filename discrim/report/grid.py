@@ -48,6 +48,9 @@ MAX_LABEL_WIDTH = 46
 LABEL_WIDTHS = (LABEL_WIDTH, MAX_LABEL_WIDTH)
 """The two widths of labels in a line of a hundred columns; see `short_labels`."""
 
+MIN_LABEL_DIGITS = 6
+"""Significant digits of labels that are numbers, if these stay distinct."""
+
 
 def display_width(text: str) -> int:
     """Return the width of a text on a terminal: wide characters count two, combining marks zero."""
@@ -324,7 +327,7 @@ def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABEL_WIDTHS) 
     Parameters
     ----------
     labels : sequence
-        Labels of any type; those that are equal as text stay equal.
+        Labels of any type; those that are equal as text stay equal. Fractions are rounded.
     widths : (int, int)
         Display width, and the larger width that is used if labels would become equal. Labels that are equal
         even then end in "~" and their position from 1.
@@ -339,8 +342,11 @@ def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABEL_WIDTHS) 
     ['gene expression before any treatment', 'gene expression after any treatment']
     >>> short_labels(["x", "y" * 60])
     ['x', 'yyyyyyyyyyyyyyy…yyyyyyyyyyyyyy']
+    >>> short_labels([1 / 3, 0.5, 1234567.0])
+    ['0.333333', '0.5', '1234567.0']
     """
-    texts = [clean(label) for label in labels]
+    are_numbers = all(isinstance(label, float) for label in labels)
+    texts = _number_labels(labels) if are_numbers else [clean(label) for label in labels]
     shortened = texts
     for width in widths:
         shortened = [shorten(text, width) for text in texts]
@@ -354,6 +360,26 @@ def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABEL_WIDTHS) 
         short if len(full_by_short[short]) == 1 else f"{shorten(text, widths[1] - 1 - len(str(i)))}~{i}"
         for i, (text, short) in enumerate(zip(texts, shortened, strict=True), start=1)
     ]
+
+
+def _number_labels(labels: Sequence[float]) -> list[str]:
+    """Return numbers with the fewest significant digits, at least six, with which they stay distinct.
+
+    Two decimals are always kept, so that large numbers do not change.
+    """
+    n_distinct = len(set(map(str, labels)))
+    texts: list[str] = []
+    for digits in range(MIN_LABEL_DIGITS, MAX_DIGITS + 3):
+        texts = [str(_round_significant(float(label), digits)) for label in labels]
+        if len(set(texts)) == n_distinct:
+            break
+    return texts
+
+
+def _round_significant(x: float, digits: int) -> float:
+    """Round a number to significant digits, but not to fewer than two decimals."""
+    is_rounded = x != 0 and math.isfinite(x)
+    return round(x, max(2, digits - 1 - _decimal_exponent(abs(x)))) if is_rounded else x
 
 
 def fold(text: str, width: int) -> list[str]:

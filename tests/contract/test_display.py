@@ -15,6 +15,7 @@ import discrim
 from discrim import compare, cross_validate, hausman, indicator, lda, logistic, moments, qda, stepwise
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import NotComparableWarning
+from discrim.models.base.display import with_display_formats
 from discrim.models.selection.comparison import Comparison
 from discrim.report.grid import display_width
 from discrim.report.result_table import ResultTable
@@ -267,3 +268,20 @@ def test_printed_table_follows_the_width_of_pandas(fits):
         assert len(repr(fits[0].distances()).splitlines()) == 6
         wide = repr(fits[0].anova()).splitlines()
     assert len(wide) == 5
+
+
+@with_display_formats()
+def printed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table that prints like a table of results."""
+    return table
+
+
+def test_row_labels_that_are_fractions_are_rounded_and_distinct():
+    rng = np.random.default_rng(3)
+    thresholds = np.sort(rng.random(40))
+    table = printed(pd.DataFrame({"rate": thresholds}, index=pd.Index(thresholds, name="threshold")))
+    labels = [line.split()[0] for line in repr(table).splitlines()[1:]]
+    assert len(set(labels)) == 40
+    np.testing.assert_allclose(np.array(labels, dtype=np.float64), thresholds, rtol=1e-5)
+    close = printed(pd.DataFrame({"rate": [1, 2]}, index=[0.12345678, 0.12345679]))
+    assert [line.split()[0] for line in repr(close).splitlines()[1:]] == ["0.12345678", "0.12345679"]
