@@ -126,10 +126,13 @@ def _note_width(lines: Sequence[str], width: int) -> int:
 
 def _section_lines(section: Section, width: int) -> list[str]:
     """Return the lines of a section: its title, the table in panels that fit the width, and its notes."""
-    # The label of a row and one column must fit the line.
-    labels = min(LABEL_WIDTHS[0], width // 3), min(LABEL_WIDTHS[1], width // 2 - 4)
-    grid = _shorten_to_line(grid_of(section, labels), section, width)
+    grid = _shorten_to_line(grid_of(section, _label_widths(width)), section, width)
     return _grid_lines(grid, width, title_lines=fold(heading(section), width))
+
+
+def _label_widths(width: int) -> tuple[int, int]:
+    """Return widths of labels with which a row label and a column fit the line; see `short_labels`."""
+    return min(LABEL_WIDTHS[0], width // 3), min(LABEL_WIDTHS[1], width // 2 - 4)
 
 
 def _shorten_to_line(grid: Grid, section: Section, width: int) -> Grid:
@@ -221,7 +224,8 @@ def frame_text(section: Section, names: Iterable[Any], width: int) -> str:
     Parameters
     ----------
     section : Section
-        The table. Its columns are continued below each other if they do not fit the width.
+        The table. Its columns are continued below each other if they do not fit the width. Labels and texts
+        are shortened if a row label and one column do not fit it.
     names : iterable
         Names of the levels of the row labels, or None for levels without a name; they are written in the
         upper left corner.
@@ -232,8 +236,13 @@ def frame_text(section: Section, names: Iterable[Any], width: int) -> str:
     -------
     str
     """
-    corner = " / ".join(clean(name) for name in names if name is not None)
-    return "\n".join(_grid_lines(grid_of(section), width, shorten(corner, width // 2)))
+    width = max(width, MIN_WIDTH)
+    corner = shorten(" / ".join(clean(name) for name in names if name is not None), _label_widths(width)[1])
+    grid = grid_of(section)
+    available, widths = _column_widths(grid, width, corner)
+    if grid.cells and max(widths) > available:
+        grid = grid_of(section, _label_widths(width))
+    return "\n".join(_grid_lines(grid, width, corner))
 
 
 def _grid_lines(grid: Grid, width: int, corner: str = "", title_lines: Sequence[str] = ()) -> list[str]:

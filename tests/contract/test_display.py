@@ -285,3 +285,13 @@ def test_row_labels_that_are_fractions_are_rounded_and_distinct():
     np.testing.assert_allclose(np.array(labels, dtype=np.float64), thresholds, rtol=1e-5)
     close = printed(pd.DataFrame({"rate": [1, 2]}, index=[0.12345678, 0.12345679]))
     assert [line.split()[0] for line in repr(close).splitlines()[1:]] == ["0.12345678", "0.12345679"]
+
+
+@pytest.mark.parametrize("width", [1, 40, 80])
+def test_printed_table_with_wide_labels_and_texts_fits_the_line(width):
+    long = ["a" * 20 + str(i) + "日" * 20 for i in range(2)]
+    table = pd.DataFrame({"formula": ["y ~ " + "x" * 100] * 2, long[0]: [0.1, 0.2]}, index=long)
+    grouped = table.set_axis(pd.MultiIndex.from_product([["u" * 60], long], names=["v" * 50, "w" * 50]))
+    with pd.option_context("display.width", width):
+        lines = [*repr(printed(table)).splitlines(), *repr(printed(grouped)).splitlines()]
+    assert max(map(display_width, lines)) <= max(width, 40)
