@@ -11,6 +11,7 @@ import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -571,6 +572,11 @@ def as_float(value: Any) -> float:
     return value if type(value) is float else math.nan if _is_missing(value) else float(value)
 
 
+def _is_number(value: Any) -> bool:
+    """Return whether a cell is a number, possibly a missing one."""
+    return _is_missing(value) or (isinstance(value, Real) and not isinstance(value, bool))
+
+
 def _is_missing(value: Any) -> bool:
     """Return whether a cell is a missing scalar: None, NaN, NaT or NA."""
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))
@@ -667,7 +673,8 @@ class Section:
     formats : format, or mapping of column to format
         See `column_texts`. Columns that are not in the mapping are "general".
     row_formats : mapping of row label to format
-        Formats of rows with another kind of number than the other rows; they replace the columns' formats.
+        Formats of rows with another kind of number than the other rows; they replace the columns' formats,
+        except for cells that are not numbers.
     headings : mapping of column to text
         Headings of columns that are not headed by their names.
     shared : bool
@@ -1126,15 +1133,18 @@ def _cell_texts(section: Section, cells: Columns, errors: Floats, max_width: int
     ).items():
         texts[j] = column
     for j, column in enumerate(texts):
-        texts[j] = [shorten(text, max_width) for text in column] if forms[j] == "text" else column
         if any(row_formats):
             unformatted = iter(column)
             texts[j] = align_points(
                 [
-                    next(unformatted) if row_format is None else column_texts([value], row_format)[0]
+                    next(unformatted)
+                    if row_format is None
+                    else column_texts([value], row_format if _is_number(value) else "text")[0]
                     for value, row_format in zip(values[j], row_formats, strict=True)
                 ]
             )
+        if forms[j] == "text":
+            texts[j] = [shorten(text, max_width) for text in texts[j]]
     return [list(line) for line in zip(*texts, strict=True)]
 
 

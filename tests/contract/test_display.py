@@ -295,3 +295,26 @@ def test_printed_table_with_wide_labels_and_texts_fits_the_line(width):
     with pd.option_context("display.width", width):
         lines = [*repr(printed(table)).splitlines(), *repr(printed(grouped)).splitlines()]
     assert max(map(display_width, lines)) <= max(width, 40)
+
+
+@with_display_formats({"cost": "general", "error": "share"})
+def printed_by_row(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose rows have formats."""
+    return table
+
+
+def test_table_prints_whatever_a_user_writes_into_it(fits):
+    table = printed_by_row(pd.DataFrame({"estimate": [1 / 3, 4.5]}, index=["error", "cost"]))
+    table["note"] = ["a text", ["a", "list"]]
+    table["is_small"] = [True, None]
+    assert [line.split()[1] for line in repr(table).splitlines()[1:]] == ["0.3333", "4.5"]
+    assert "a text" in repr(table)
+    assert "True" in table._repr_html_()
+    for altered in (
+        pd.DataFrame({"z": [1 + 2j], "note": "x"}),
+        pd.DataFrame([[1.5, "x"]], columns=["p", "p"]),
+        pd.DataFrame({"p": [{"a": 1}], "when": pd.Timestamp("2020-01-01")}, index=[pd.NaT]),
+    ):
+        altered.attrs["note"] = None
+        assert "None" not in repr(printed(altered))
+        assert printed(altered)._repr_html_()

@@ -114,7 +114,7 @@ class TableForm:
     """Printed and notebook form of the tables of a function, computed when a table is displayed.
 
     A table has the form of pandas if it is empty or has more than two levels of the index, two levels of
-    columns or more than `MAX_COLUMNS` columns.
+    columns, two columns of one name or more than `MAX_COLUMNS` columns.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class TableForm:
             table,
             forms,
             rows,
-            note=str(table.attrs.get("note", "")),
+            note=str(table.attrs.get("note") or ""),
             source="to_string()",
             column_limits=(MAX_COLUMNS, *COLUMN_LIMITS[1:]),
         )
@@ -168,7 +168,7 @@ class TableForm:
 
 def _has_simple_labels(table: pd.DataFrame) -> bool:
     """Return whether a `TableForm` can display a table; pandas displays other tables."""
-    is_simple = table.index.nlevels <= 2 and table.columns.nlevels == 1
+    is_simple = table.index.nlevels <= 2 and table.columns.nlevels == 1 and table.columns.is_unique
     return bool(is_simple and table.size and table.shape[1] <= MAX_COLUMNS)
 
 
@@ -183,12 +183,13 @@ def _label_names(table: pd.DataFrame) -> list[Any]:
 def _column_format(column: pd.Series, formats: Mapping[str, Format]) -> Format:
     """Return the format of a column: from `formats` or `FORMATS` by its name, else by its name or dtype.
 
-    Columns that are not numeric are "text", p-values "tail", and integers and degrees of freedom "count". The
+    Columns that are not real are "text", p-values "tail", and integers and degrees of freedom "count". The
     format "every" of `formats` applies to the remaining columns, and replaces `FORMATS` except for counts.
     """
     name = str(column.name)
     dtype = column.dtype
-    if pd.api.types.is_bool_dtype(dtype) or not pd.api.types.is_numeric_dtype(dtype):
+    is_real = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
+    if pd.api.types.is_bool_dtype(dtype) or not is_real:
         return "text"
     if name in formats or (name in FORMATS and "every" not in formats) or name in COUNT_COLUMNS.split():
         return formats.get(name) or FORMATS[name]
