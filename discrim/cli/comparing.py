@@ -276,13 +276,10 @@ def _roc_section(table: Any) -> Any:
     shown_columns = ["area_a", "area_b", "difference", "se", "low", "high", "p"]
     headings = SHARED_HEADINGS | {"area_a": "first", "area_b": "second", "p": "P"}
     shown = table[shown_columns]
-    if shown.index.nlevels == 3:
-        pairs_and_classes = [(f"{a}, {b}", label) for a, b, label in shown.index]
-        shown = shown.set_axis(pd.MultiIndex.from_tuples(pairs_and_classes))
     formats: dict[Any, Any] = dict.fromkeys(shown_columns, "share") | {"p": "p"}
     return Section(
         "Areas under ROC curves of pairs of fits",
-        shown.rename_axis(["", ""]),
+        shown.rename_axis([""] * shown.index.nlevels),
         formats,
         headings=headings,
         note="DeLong's test on the predictions of the first repeat; it assumes independent observations. "

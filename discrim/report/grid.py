@@ -669,7 +669,7 @@ class Section:
     title : str
         Title above the table.
     table : DataFrame or Columns
-        Numbers at full precision. Rows with an index of two levels are printed in groups.
+        Numbers at full precision. Rows with an index of several levels are printed in groups.
     formats : format, or mapping of column to format
         See `column_texts`. Columns that are not in the mapping are "general".
     row_formats : mapping of row label to format
@@ -1232,7 +1232,8 @@ def _add_row_labels(
 ) -> tuple[list[str], list[list[str]]]:
     """Add row labels, a line for each group, and an ellipsis for rows that are left out.
 
-    Rows are in groups if their labels have two levels. A group begins with a line of its label.
+    Rows are in groups if their labels have several levels. A group begins with a line of its label, which
+    consists of the levels before the last one.
 
     Parameters
     ----------
@@ -1253,11 +1254,14 @@ def _add_row_labels(
         Texts of the lines, including lines of groups and of the ellipsis.
     """
     row_labels = list(table.index)
-    grouped = len(table.levels) == 2
+    grouped = len(table.levels) > 1
     stubs = short_labels(
         [row_label[-1] for row_label in row_labels] if table.levels else row_labels, label_widths
     )
-    group_labels = short_labels([row_label[0] for row_label in row_labels], label_widths) if grouped else []
+    groups = [
+        " / ".join(map(clean, label[:-1])) if len(label) > 2 else label[0] for label in row_labels if grouped
+    ]
+    group_labels = short_labels(groups, label_widths)
     blank = [""] * len(lines[0])
     labelled: list[tuple[str, list[str]]] = []
     for i, (stub, line) in enumerate(zip(stubs, lines, strict=True)):

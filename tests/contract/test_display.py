@@ -318,3 +318,13 @@ def test_table_prints_whatever_a_user_writes_into_it(fits):
         altered.attrs["note"] = None
         assert "None" not in repr(printed(altered))
         assert printed(altered)._repr_html_()
+
+
+def test_rows_of_three_levels_are_in_groups_of_the_first_two(fits):
+    table = compare(*fits[:2]).roc_test()
+    lines = repr(table).splitlines()
+    assert table.index.nlevels == 3
+    assert lines[1] == "LDA / QDA"
+    assert lines[2].split()[:2] == ["setosa", "150"]
+    assert max(map(len, lines)) <= 80
+    assert "LDA / QDA" in Page(table._repr_html_()).tables[0][1]

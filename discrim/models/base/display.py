@@ -113,8 +113,8 @@ def with_display_formats(
 class TableForm:
     """Printed and notebook form of the tables of a function, computed when a table is displayed.
 
-    A table has the form of pandas if it is empty or has more than two levels of the index, two levels of
-    columns, two columns of one name or more than `MAX_COLUMNS` columns.
+    A table has the form of pandas if it is empty or has two levels of columns, two columns of one name or
+    more than `MAX_COLUMNS` columns.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class TableForm:
 
 def _has_simple_labels(table: pd.DataFrame) -> bool:
     """Return whether a `TableForm` can display a table; pandas displays other tables."""
-    is_simple = table.index.nlevels <= 2 and table.columns.nlevels == 1 and table.columns.is_unique
+    is_simple = table.columns.nlevels == 1 and table.columns.is_unique
     return bool(is_simple and table.size and table.shape[1] <= MAX_COLUMNS)
 
 
