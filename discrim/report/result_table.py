@@ -75,7 +75,10 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
 
     def __deepcopy__(self, memo: Any = None) -> pd.DataFrame:
         """Return a copy that is a ResultTable too, because a deep copy of results keeps the printed form."""
-        return as_result_table(self.copy())
+        table = as_result_table(self.copy())
+        # Bypass pandas, which treats attributes as columns.
+        object.__setattr__(table, "_display_form", self._display_form)
+        return table
 
     def __repr__(self) -> str:
         text = self._display_form.text(self, _print_width()) if self._display_form else None

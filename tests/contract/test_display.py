@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import pickle
 import re
+from copy import deepcopy
 
 import numpy as np
 import pandas as pd
@@ -253,6 +254,7 @@ def test_printed_tables_fit_80_columns_and_have_the_digits_of_summaries(fits):
     assert printed.splitlines()[1].split()[:2] == ["apparent", "0.0200"]
     assert "e-86" in repr(fits[0].distances())
     assert repr(fits[0].distances().copy()) != repr(fits[0].distances())
+    assert repr(deepcopy(fits[0].distances())) == repr(fits[0].distances())
 
 
 def test_printed_table_has_its_note(fits):
