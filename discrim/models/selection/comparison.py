@@ -407,7 +407,8 @@ class Comparison(ResultTable):
             There is only one fit, an option is not valid, the fits use different tables and `data` was not
             passed, or no observation is predicted by all fits.
         NotSupportedError
-            A fit does not support the method; or the bootstrap has weights that are not whole numbers.
+            A fit does not support the method, or was loaded and `data` was not passed; or the bootstrap has
+            weights that are not whole numbers.
 
         Notes
         -----
@@ -605,9 +606,10 @@ def compare(
 
 
 def _raise_if_misspelled(named_fits: dict[str, Any]) -> None:
-    """Raise a TypeError for a keyword of `compare` whose value does not predict, such as `fold=10`."""
+    """Raise a TypeError for a keyword of `compare` whose value does not resemble a fit, such as `fold=10`."""
     for name, value in named_fits.items():
-        if not hasattr(value, "predict"):
+        # The results of `stepwise` have a fit; `require_fits` explains how to pass it.
+        if not (hasattr(value, "predict") or hasattr(value, "fit")):
             # Imported here, because calls without a mistake do not need it.
             from discrim.slips import raise_unknown_keyword
 

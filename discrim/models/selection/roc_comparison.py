@@ -72,7 +72,12 @@ class ComparedFits(NamedTuple):
         ------
         DataError
             The fits use different tables, or no row is predicted by all.
+        NotSupportedError
+            A fit does not have its rows, and `data` is None; or it does not support the method.
         """
+        if data is None:
+            for fit in self.fits:
+                fit._fit.require_rows("A comparison of ROC curves without data=", "pass new rows as data=")
         if data is None and any(
             not fit._fit.design_rows.table.index.equals(self.fits[0]._fit.design_rows.table.index)
             for fit in self.fits[1:]

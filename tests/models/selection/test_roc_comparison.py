@@ -9,9 +9,14 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from discrim import compare, cross_validate, knn, lda, logistic, perceptron, qda
+from discrim import compare, cross_validate, knn, lda, load, logistic, perceptron, qda, stepwise
 from discrim.datasets import load_breast_cancer, load_penguins, load_wine
-from discrim.errors import DataError, NoSeparationWarning, NotComparableWarning
+from discrim.errors import (
+    DataError,
+    NoSeparationWarning,
+    NotComparableWarning,
+    NotSupportedError,
+)
 from tests.support import GOLDEN
 
 TUMOURS = load_breast_cancer()
@@ -121,3 +126,20 @@ def test_invalid_comparisons_of_areas():
             compared.roc_test(**options)
     with pytest.raises(DataError):
         compared.plot("scores")
+
+
+def test_results_of_stepwise_as_a_named_fit_are_an_error_with_advice():
+    chosen = stepwise(FORMULA, TUMOURS)
+    with pytest.raises(DataError, match="fit") as caught:
+        compare(lda(FORMULA, TUMOURS), chosen=chosen)
+    assert "keyword" not in str(caught.value)
+
+
+def test_loaded_fits_are_compared_on_new_rows_only(tmp_path):
+    fit = lda(FORMULA, TUMOURS)
+    fit.save(tmp_path / "fit")
+    compared = compare(qda(FORMULA, TUMOURS), loaded=load(tmp_path / "fit"))
+    for call in (compared.roc_test, compared.plot):
+        with pytest.raises(NotSupportedError, match="data="):
+            call()
+    assert compared.roc_test(TUMOURS)["rows"].iloc[0] == 569
