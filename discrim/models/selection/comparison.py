@@ -400,6 +400,8 @@ class Comparison(ResultTable):
             and its interval, low and high; z, the difference divided by se, and its two-sided p-value p. The
             limits are normal for "delong", and quantiles of the samples for "bootstrap". z and p are missing
             if se is zero although the areas differ, because the variance cannot be estimated then.
+            `attrs["note"]` states how the observations were predicted if that differs between fits, for
+            example because only folds repeat the choice of columns; `method` or folds make it equal.
 
         Raises
         ------

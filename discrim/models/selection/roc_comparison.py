@@ -137,7 +137,8 @@ def compare_areas(
     Returns
     -------
     DataFrame by (a, b), or by (a, b, class) for several classes
-        The columns of `Comparison.roc_test`.
+        The columns of `Comparison.roc_test`. `attrs["note"]` states how the rows were predicted, if that
+        differs between fits.
     """
     check_word("test", test, AreaTest)
     check_integer("replicates", replicates, 2)
@@ -165,7 +166,13 @@ def compare_areas(
             }
     index = pd.MultiIndex.from_tuples(list(rows), names=["a", "b", "class"])
     table = pd.DataFrame(list(rows.values()), index=index)
-    return table.droplevel("class") if len(codes_by_class) == 1 else table
+    if len(codes_by_class) == 1:
+        table = table.droplevel("class")
+    methods = [fit_scores.evaluation.method for fit_scores in scores]
+    if len(set(methods)) > 1:
+        by_fit = "; ".join(f"{name} by {method}" for name, method in zip(names, methods, strict=True))
+        table.attrs["note"] = f"Rows were predicted in different ways: {by_fit}."
+    return table
 
 
 def _cross_validated_scores(validation: CrossValidation, level: float) -> LabelledScores:

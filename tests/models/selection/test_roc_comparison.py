@@ -13,6 +13,7 @@ from discrim import compare, cross_validate, knn, lda, load, logistic, perceptro
 from discrim.datasets import load_breast_cancer, load_penguins, load_wine
 from discrim.errors import (
     DataError,
+    DiscrimWarning,
     NoSeparationWarning,
     NotComparableWarning,
     NotSupportedError,
@@ -143,3 +144,13 @@ def test_loaded_fits_are_compared_on_new_rows_only(tmp_path):
         with pytest.raises(NotSupportedError, match="data="):
             call()
     assert compared.roc_test(TUMOURS)["rows"].iloc[0] == 569
+
+
+def test_table_of_areas_states_if_fits_are_predicted_in_different_ways():
+    chosen = stepwise(FORMULA, TUMOURS).fit
+    with pytest.warns(DiscrimWarning, match="selected"):
+        compared = compare(lda(FORMULA, TUMOURS), chosen=chosen)
+    note = compared.roc_test().attrs["note"]
+    assert "LDA by leave-one-out" in note
+    assert "chosen by 10-fold cross-validation" in note
+    assert compared.roc_test(method="cv").attrs == {}
