@@ -15,7 +15,7 @@ from discrim.design.levels import Unseen
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.formula.grammar import quote
 from discrim.models.base.fit import MissingPolicy
-from discrim.models.base.reading import check_word, join_labels, with_public_errors
+from discrim.models.base.reading import check_word, format_argument, join_labels, with_public_errors
 from discrim.models.base.refits import refit_options, verb_name
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
@@ -117,6 +117,11 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         """
         verb_name = self._verb_name()
         check_word("verb", verb_name, VERBS)
+        if not isinstance(self.options, Mapping | None):
+            raise DataError(
+                f"options={format_argument(self.options)} is not a mapping.",
+                hint='Pass the arguments of the verb by name, such as options={"prior": "equal"}.',
+            )
         check_word("unseen", self.unseen, ("raise", "missing"))
         classes, codes = encode_classes(y, X, sample_weight)
         response, names, formula = self._split_formula(self._columns(X))
@@ -145,13 +150,16 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         self.n_features_in_ = len(self.feature_names_in_)
 
     def _verb_name(self) -> Any:
-        """Return the name of the verb; `verb` itself if it is neither a verb nor a name."""
-        name = getattr(self.verb, "__name__", "")
-        return name if name in VERBS and getattr(discrim, name) is self.verb else self.verb
+        """Return the name of the verb; for another function its module and name, for the message."""
+        name = getattr(self.verb, "__name__", None)
+        if name is None or not callable(self.verb):
+            return self.verb
+        is_verb = name in VERBS and getattr(discrim, name) is self.verb
+        return name if is_verb else f"{self.verb.__module__}.{name}"
 
     def _uses_incomplete_rows(self) -> bool:
         """Return whether the verb fits and predicts rows with missing values."""
-        return (self.options or {}).get("missing") in ("em", "available")
+        return isinstance(self.options, Mapping) and self.options.get("missing") in ("em", "available")
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags, with missing values allowed if the verb uses incomplete rows."""
@@ -246,7 +254,9 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
     def _has_posteriors(self) -> bool:
         """Return whether the model of the verb has posteriors."""
         # Partial least squares has posteriors only with rule="lda".
-        rule_has_posteriors = (self.options or {}).get("rule", "lda") == "lda"
+        rule_has_posteriors = (
+            not isinstance(self.options, Mapping) or self.options.get("rule", "lda") == "lda"
+        )
         return self._verb_name() not in WITHOUT_POSTERIORS and rule_has_posteriors
 
 

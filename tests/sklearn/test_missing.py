@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import discrim
@@ -70,8 +71,24 @@ def test_formula_takes_the_verb_itself():
     np.testing.assert_array_equal(proba, by_name.predict_proba(rows))
     assert clone(by_function).verb is discrim.qda
     assert not hasattr(FormulaClassifier(formula, discrim.perceptron), "predict_proba")
-    with pytest.raises(DataError):
-        FormulaClassifier(formula, len).fit(rows, labels)
+    for other, name in ((len, "builtins.len"), (LinearDiscriminantAnalysis, "DiscriminantA"), (np, "module")):
+        with pytest.raises(DataError, match=name):
+            FormulaClassifier(formula, other).fit(rows, labels)
+
+
+def test_function_of_another_package_with_the_name_of_a_verb_is_an_error():
+    def lda(*args, **options):
+        raise AssertionError("It must not be called.")
+
+    rows = COMPLETE.dropna()
+    with pytest.raises(DataError, match=__name__):
+        FormulaClassifier("species ~ bill_length_mm", lda).fit(rows, CLASSES[rows.index])
+
+
+def test_options_that_are_not_a_mapping_are_an_error():
+    rows = COMPLETE.dropna()
+    with pytest.raises(DataError, match="options"):
+        FormulaClassifier("species ~ bill_length_mm", "lda", "missing").fit(rows, CLASSES[rows.index])
 
 
 def test_formula_with_em_uses_incomplete_rows():
