@@ -266,10 +266,9 @@ def test_nearest_point_matches_least_distance_programming(seed):
     size = np.abs(points).max() + EPS
     assert (points @ found.point).min() >= square - 1e-12 * size**2
     if square > 1e-12:
+        # Non-negative least squares sometimes stops before the minimum, and is never shorter.
         shortest = least_distance(points, np.ones(n))
-        np.testing.assert_allclose(
-            found.point / square, shortest, rtol=1e-7, atol=1e-7 * np.abs(shortest).max()
-        )
+        assert 1 / square <= shortest @ shortest * (1 + 1e-9)
         assert largest_margin(points) == pytest.approx(np.sqrt(square), rel=1e-9)
 
 
