@@ -123,9 +123,12 @@ def nipals_of_one_response(a, b, count):
     return np.cumsum(np.array(rotations).T * np.array(slopes), axis=1)
 
 
-@pytest.mark.parametrize("noise", [1.0, 1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("noise", [1.0, 0.1, 0.03, 1e-2, 1e-4, 1e-6])
 def test_components_of_columns_like_spectra_equal_extended_precision(noise):
-    """With little noise, later components have so little variance that AA' has lost their digits."""
+    """With little noise, later components have so little variance that AA' has lost their digits.
+
+    The tolerance is ten times the error of components that are computed from the columns.
+    """
     rng = np.random.default_rng(5)
     wavelengths = np.linspace(0, 1, 200)
     peaks = np.exp(-((wavelengths - rng.random((8, 1))) ** 2) / 0.01)
@@ -134,4 +137,6 @@ def test_components_of_columns_like_spectra_equal_extended_precision(noise):
     b = rng.permutation(np.arange(30) % 2 - 0.5)
     found = fit_latent(a, b[:, None], 14)
     fitted = new_rows @ np.cumsum(found.rotations * found.y_loadings[0], axis=1)
-    np.testing.assert_allclose(fitted, new_rows @ nipals_of_one_response(a, b, 14), atol=1e-9)
+    np.testing.assert_allclose(
+        fitted, new_rows @ nipals_of_one_response(a, b, 14), atol=1e-15 / min(noise, 0.1)
+    )
