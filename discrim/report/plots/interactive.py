@@ -22,7 +22,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import missing_package
 from discrim.report.grid import clean, shorten
 from discrim.report.plots import style
-from discrim.report.plots.planes import COARSE_GRID_POINTS, CORNERS, Classify, find_regions
+from discrim.report.plots.planes import COARSE_GRID_POINTS, CORNERS, Classify, PlaneRows, find_regions
 from discrim.report.plots.spaces import (
     OF_BETWEEN_VARIANCE,
     format_proportion,
@@ -599,7 +599,7 @@ def plane_figure(
     plotly.graph_objects.Figure
     """
     classes, (x_grid, y_grid) = rows.classes, (np.linspace(*ends, COARSE_GRID_POINTS) for ends in limits)
-    regions = find_regions(classify, x_grid, y_grid)
+    regions = find_regions(classify, x_grid, y_grid, PlaneRows(points, rows.codes))
     axis_names = (_escape_label(names[0]), _escape_label(names[1]))
     location_template = f"{axis_names[0]} %{{x:.4~g}}, {axis_names[1]} %{{y:.4~g}}"
     lines = np.concatenate([regions.segments, np.full((len(regions.segments), 1, 2), np.nan)], axis=1)

@@ -1,9 +1,9 @@
 """Plots of decision regions in a plane, on a line and in a triangle, and of planes that separate two classes.
 
-Regions are found on a coarse grid. Its points near borders are found first, from every third point; other
-points have the class of the points around them. If the classes at the ends of a side of a cell differ, a
-border crosses it, and bisection of the rule locates the crossing. The lines are therefore as smooth as the
-rule.
+Regions are found on a coarse grid. Its points near borders are found first, from every third point and the
+rows in the plane; other points have the class of the points around them. If the classes at the ends of a side
+of a cell differ, a border crosses it, and bisection of the rule locates the crossing. The lines are therefore
+as smooth as the rule.
 
 The lines of a perceptron follow figure 4.7 of Bishop (2006), Pattern Recognition and Machine Learning.
 """
@@ -74,7 +74,9 @@ class Regions:
     segments: Floats
 
 
-def find_regions(classify: Classify, x_grid: Floats, y_grid: Floats) -> Regions:
+def find_regions(
+    classify: Classify, x_grid: Floats, y_grid: Floats, rows: PlaneRows | None = None
+) -> Regions:
     """Compute the classes at the points of a grid, and the borders between them.
 
     Parameters
@@ -85,6 +87,8 @@ def find_regions(classify: Classify, x_grid: Floats, y_grid: Floats) -> Regions:
         Horizontal coordinates, increasing and equally spaced.
     y_grid : (h,) float array
         Vertical coordinates, increasing and equally spaced.
+    rows : PlaneRows, optional
+        Rows in the plane, around which also small regions are found.
 
     Returns
     -------
@@ -93,7 +97,7 @@ def find_regions(classify: Classify, x_grid: Floats, y_grid: Floats) -> Regions:
     g = len(x_grid)
     h = len(y_grid)
     points = np.stack(np.meshgrid(x_grid, y_grid), axis=-1)
-    codes = _classify_grid(classify, points)
+    codes = _classify_grid(classify, points, rows)
     crossings = np.full((4, h - 1, g - 1, 2), np.nan)
     horizontal = np.full((h, g - 1, 2), np.nan)
     vertical = np.full((h - 1, g, 2), np.nan)
@@ -117,12 +121,13 @@ def find_regions(classify: Classify, x_grid: Floats, y_grid: Floats) -> Regions:
     )
 
 
-def _classify_grid(classify: Classify, points: Floats) -> Codes:
+def _classify_grid(classify: Classify, points: Floats, rows: PlaneRows | None) -> Codes:
     """Compute the classes at the points of a grid, without applying the rule far from borders.
 
     The rule is applied to every point at `GRID_STEP` in both directions. If such a point and the eight around
-    it have the same class, so do the points nearest to it. An isolated region that lies between these points,
-    narrower than `GRID_STEP` steps, is therefore not found unless another border is near.
+    it have the same class, so do the points nearest to it, unless a row in another region is among them. An
+    isolated region without rows, narrower than `GRID_STEP` steps, is therefore not found unless another
+    border is near.
 
     Parameters
     ----------
@@ -130,6 +135,8 @@ def _classify_grid(classify: Classify, points: Floats) -> Codes:
         Function from points (m, 2) to codes (m,).
     points : (h, g, 2) float array
         Points of the grid.
+    rows : PlaneRows, optional
+        Rows in the plane.
 
     Returns
     -------
@@ -142,12 +149,54 @@ def _classify_grid(classify: Classify, points: Floats) -> Codes:
     first_points = points[np.ix_(*first_index)]
     first_codes = np.asarray(classify(first_points.reshape(-1, 2))).reshape(first_points.shape[:2])
     is_uniform = maximum_filter(first_codes, 3) == minimum_filter(first_codes, 3)
+    if rows is not None:
+        has_island = _find_islands(classify, points, rows, first_codes, is_uniform)
+        is_uniform &= ~maximum_filter(has_island, 3)
     nearest = np.ix_(*((np.arange(size) + GRID_STEP // 2) // GRID_STEP for size in sizes))
     codes = first_codes[nearest]
     is_near_border = ~is_uniform[nearest]
     if is_near_border.any():
         codes[is_near_border] = classify(points[is_near_border])
     return codes
+
+
+def _find_islands(
+    classify: Classify, points: Floats, rows: PlaneRows, first_codes: Codes, is_uniform: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return the points of the first grid with a row near them that lies in the region of another class.
+
+    The rule is applied to one row of each other class near each point, which bounds the number of rows.
+
+    Parameters
+    ----------
+    classify : callable
+        Function from points (m, 2) to codes (m,).
+    points : (h, g, 2) float array
+        All points of the grid.
+    rows : PlaneRows
+        Rows in the plane.
+    first_codes : (H, G) int array
+        Classes at the points at `GRID_STEP`.
+    is_uniform : (H, G) bool array
+        Which of these points are examined.
+
+    Returns
+    -------
+    (H, G) bool array
+    """
+    step = GRID_STEP * (points[1, 1] - points[0, 0])
+    nearest = np.rint((rows.points - points[0, 0]) / step)[:, ::-1]
+    # Comparisons with missing coordinates are false.
+    inside = np.flatnonzero(((nearest >= 0) & (nearest < first_codes.shape)).all(axis=1))
+    i, j = nearest[inside].astype(np.intp).T
+    is_other = is_uniform[i, j] & (rows.codes[inside] != first_codes[i, j])
+    keys = np.stack([i, j, rows.codes[inside]])[:, is_other]
+    (i, j, _), first = np.unique(keys, axis=1, return_index=True)
+    has_island = np.zeros(first_codes.shape, dtype=bool)
+    if len(first):
+        differs = classify(rows.points[inside[is_other][first]]) != first_codes[i, j]
+        has_island[i[differs], j[differs]] = True
+    return has_island
 
 
 def _find_crossings(classify: Classify, starts: Floats, ends: Floats, start_codes: Codes) -> Floats:
@@ -268,6 +317,7 @@ def draw_regions(
     axes: Axes,
     classify: Classify,
     limits: tuple[tuple[float, float], tuple[float, float]],
+    rows: PlaneRows,
     signs: Signs,
     grid_size: int,
 ) -> Regions:
@@ -283,6 +333,8 @@ def draw_regions(
         Function from points (m, 2) to codes (m,).
     limits : pair of (float, float)
         Horizontal and vertical limits of the rectangle.
+    rows : PlaneRows
+        Rows in the plane, which are not drawn.
     signs : Signs
         Colours, markers and line styles of the classes.
     grid_size : int
@@ -296,7 +348,7 @@ def draw_regions(
     from matplotlib.colors import to_rgb
 
     x_grid, y_grid = (np.linspace(*ends, grid_size) for ends in limits)
-    regions = find_regions(classify, x_grid, y_grid)
+    regions = find_regions(classify, x_grid, y_grid, rows)
     k_classes = int(regions.cell_codes.max()) + 1
     inks = np.array([to_rgb(signs.colour(k)) for k in range(k_classes)] + [(0.0, 0.0, 0.0)])
     shades = np.dstack(
@@ -447,7 +499,8 @@ def draw_plane(
     points = rows.points
     codes = rows.codes
     axes, is_new = style.new_axes(ax)
-    regions = draw_regions(axes, classify, limits, signs, COARSE_GRID_POINTS if is_panel else GRID_POINTS)
+    grid_size = COARSE_GRID_POINTS if is_panel else GRID_POINTS
+    regions = draw_regions(axes, classify, limits, rows, signs, grid_size)
     earlier_artists = set(axes.collections), set(axes.images)
     draw_points(axes, points[:, 0], points[:, 1], codes, classes, signs)
     for artist in (*set(axes.collections) - earlier_artists[0], *set(axes.images) - earlier_artists[1]):

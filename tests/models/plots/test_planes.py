@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 import discrim
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.plots.plottable import PlotOptions, describe_selection, select_separating_columns
-from discrim.report.plots.planes import find_regions
+from discrim.report.plots.planes import PlaneRows, find_regions
 from tests.pictures import assert_looks_like
 
 mpl.use("Agg")
@@ -143,6 +143,23 @@ def test_the_rule_is_applied_near_borders_only():
     found = find_regions(in_rings, at, at)
     np.testing.assert_array_equal(found.codes, expected)
     assert sum(applied[:2]) < len(grid) / 2
+
+
+def test_a_region_smaller_than_the_first_grid_is_found_around_its_rows():
+    at = np.linspace(0, 1, 110)
+    centres = np.random.default_rng(0).uniform(0.05, 0.95, (30, 2))
+    for centre in centres:
+        # A disc that contains about five points of the grid, in the region of another class, or of none.
+        for other in (0, -1):
+
+            def in_disc(p: np.ndarray, centre: np.ndarray = centre, other: int = other) -> np.ndarray:
+                return np.where(np.hypot(*(p - centre).T) < 0.012, 1, other)
+
+            others = np.array([[0.5, np.nan], [7.0, 0.2], [0.31, 0.3], [0.3, 0.3]])
+            rows = PlaneRows(np.vstack([others, centre]), np.array([0, 0, 0, 1, 1]))
+            found = find_regions(in_disc, at, at, rows)
+            grid = np.stack(np.meshgrid(at, at), axis=-1).reshape(-1, 2)
+            np.testing.assert_array_equal(found.codes.ravel(), in_disc(grid))
 
 
 @pytest.mark.parametrize("size", range(2, 12))
