@@ -677,8 +677,9 @@ class PlottableResults(SummarizedModel):
         Parameters
         ----------
         kind : str, optional
-            The kind of picture. By default it is the first kind that is suitable for the fit; an unknown name
-            raises an error that lists the kinds of this model.
+            The kind of picture. By default it is "regions" for a formula of two numeric columns, else the
+            first kind that is suitable for the fit; an unknown name raises an error that lists the kinds of
+            this model.
         ax : Axes, optional
             Axes of matplotlib to draw on; by default a new figure. A picture with panels replaces them.
         data : table, optional
@@ -772,13 +773,35 @@ class PlottableResults(SummarizedModel):
         """Return whether the formula reads exactly two columns, both numeric."""
 
 
+def default_plot(
+    subjects: tuple[Any, ...], plots: Sequence[Plot[..., Any]], options: PlotOptions
+) -> Plot[..., Any]:
+    """Return the plot that is drawn without a kind: "regions" if the formula reads two numeric columns only.
+
+    Otherwise, or if the model has no regions, it is the first plot whose `default_if` is true, or else the
+    last. With `interactive`, only plots that support it are considered, if there are any.
+
+    Parameters
+    ----------
+    subjects, plots, options
+        Arguments of `draw_plot`.
+    """
+    suitable = [plot for plot in plots if not options.interactive or "interactive" in plot.options] or plots
+    candidates = [
+        plot
+        for plot in suitable
+        if plot.default_if is None or plot.default_if(subjects[0], subjects[-1], options)
+    ]
+    regions = [plot for plot in candidates if plot.kind == "regions" and subjects[0]._is_plane()]
+    return [*regions, *candidates, suitable[-1]][0]
+
+
 def draw_plot(
     subjects: tuple[Any, ...], plots: Sequence[Plot[..., Any]], kind: str | None, options: PlotOptions
 ) -> Axes | Figure:
     """Draw one of several plots, and fit its texts to the figure.
 
-    Without a kind the first plot is drawn that supports `interactive`, if that is set, and whose `default_if`
-    is true; otherwise the last.
+    Without a kind it is the `default_plot`.
 
     Parameters
     ----------
@@ -819,19 +842,7 @@ def draw_plot(
                 hint=f"Use one of {join_labels(known_kinds, len(known_kinds))}.",
             )
     check_word("kind", kind, tuple(by_kind), optional=True)
-    suitable = [
-        candidate for candidate in plots if not options.interactive or "interactive" in candidate.options
-    ]
-    candidates = suitable or plots
-    if kind is not None:
-        chosen = by_kind[kind]
-    else:
-        can_be_default = (
-            plot
-            for plot in candidates
-            if plot.default_if is None or plot.default_if(subjects[0], subjects[-1], options)
-        )
-        chosen = next(can_be_default, candidates[-1])
+    chosen = default_plot(subjects, plots, options) if kind is None else by_kind[kind]
     if options.interactive and options.ax is not None:
         raise DataError(
             "interactive=True creates a new figure and cannot be combined with ax=.",

@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 from scipy.spatial.distance import cdist
+from sklearn.linear_model import LinearRegression
 
 import discrim
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.plots.plottable import PlotOptions, describe_selection, select_separating_columns
+from discrim.models.registry import MODELS
 from discrim.report.plots.planes import PlaneRows, find_regions
 from tests.pictures import assert_looks_like
 
@@ -385,6 +387,26 @@ def test_regions_of_a_known_distribution_use_the_best_pair():
     free = distribution.plot("regions", at={least[0]: 0.0})
     assert least[0] not in (free.get_xlabel(), free.get_ylabel())
     assert "pair of largest F of 3" in free.get_title()
+
+
+PLANE_OPTIONS = {
+    "fda": {"engine": LinearRegression()},
+    "logistic": {"bias_reduction": True},
+    "pls": {"ncomp": 2},
+    "rda": {"alpha": 0.5, "gamma": 0.1},
+    "penalized_logistic": {"penalty": "ridge"},
+}
+
+
+@pytest.mark.parametrize("model", [model for model in MODELS if model.verb != "bayes"], ids=lambda m: m.name)
+def test_the_default_plot_of_two_numeric_columns_is_regions(model):
+    is_binary = model.verb in ("hyperplane", "perceptron")
+    table = IRIS[:100].astype({"species": str}) if is_binary else IRIS
+    options = PLANE_OPTIONS.get(model.name, {})
+    fit = getattr(discrim, model.verb)("species ~ petal_length + petal_width", table, **options)
+    default, named = fit.plot(), fit.plot("regions")
+    assert default.get_title() == named.get_title()
+    assert [default.get_xlabel(), default.get_ylabel()] == ["petal_length", "petal_width"]
 
 
 DEFAULTS = {
