@@ -23,7 +23,7 @@ from sphinx.util.nodes import make_refnode
 import discrim
 import discrim.sklearn
 from discrim import covariance, datasets, errors, penalty, subspace
-from discrim.models.base.available import ConditionalAttribute
+from discrim.models.base.available import ESTIMATES, PURPOSES, ConditionalAttribute
 from discrim.models.registry import MODELS, plot_kinds, resolve
 from discrim.models.results.results import ClassifierResults
 from discrim.report.result_table import ResultTable
@@ -99,37 +99,6 @@ RESULT_CLASSES = (
     "models.selection.learning:LearningCurve",
 )
 """Classes of results that are returned by methods and not created by users."""
-
-ESTIMATES = "Estimates"
-PURPOSES = {
-    ESTIMATES: (
-        "scaling", "svd", "explained", "covariance_model", "subspace", "covariate_model",
-    ),
-    "Prediction": (
-        "predict", "predict_proba", "predict_log_proba", "predict_set", "predict_indicators",
-        "decision_function", "transform", "values", "votes", "component_posteriors", "density",
-        "log_densities", "densities", "sample", "posterior_intervals", "typicality", "casewise",
-        "relative_distances", "centroid_distances", "boundary", "distance", "foot", "estimate_prior",
-    ),
-    "Evaluation": (
-        "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "threshold",
-        "leave_one_out", "classification", "cross_validate", "learning_curve", "risk", "bounds",
-        "robust_distances", "leverage", "influence", "dfbetas", "residuals", "masked",
-    ),
-    "Tests": (
-        "wilks", "manova", "tests", "anova", "partial_tests", "ranking", "slopes", "adjusted_means",
-        "separability_test", "distances", "differences", "generalized_distances", "box_m",
-        "covariance_models", "lr_test", "wald_test", "linear_hypothesis", "drop1", "permutation_test",
-        "effect_sizes", "q2", "llf", "llf_given", "llf_rows", "llnull", "deviance", "null_deviance",
-        "prsquared", "df_model", "df_resid", "aic", "bic", "pairs",
-    ),
-    "Plots": ("plot",),
-    "Export": (
-        "summary", "to_excel", "report", "tidy", "glance", "augment", "table", "to_list", "to_sql", "to_onnx",
-        "to_marginaleffects", "to_statsmodels", "save", "update",
-    ),
-}  # fmt: skip
-"""Purposes of attributes and methods, in their order; any other name is an estimate."""
 
 POSTERIORS = ("predict_proba", "predict_log_proba", "estimate_prior")
 WITH_POSTERIORS = tuple(model.results for model in MODELS if model.posteriors)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, update_wrapper
-from inspect import getattr_static, isfunction
+from inspect import cleandoc, getattr_static, isfunction
+from textwrap import fill
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
@@ -28,6 +29,63 @@ Check = Callable[[Any], object]
 
 COMPONENTS = ("covariance_model", "subspace", "covariate_model")
 """Attributes of a fit that are a `FitComponent`."""
+
+
+ESTIMATES = "Estimates"
+PURPOSES = {
+    ESTIMATES: (
+        "scaling", "svd", "explained", "covariance_model", "subspace", "covariate_model",
+    ),
+    "Prediction": (
+        "predict", "predict_proba", "predict_log_proba", "predict_set", "predict_indicators",
+        "decision_function", "transform", "values", "votes", "component_posteriors", "density",
+        "log_densities", "densities", "sample", "posterior_intervals", "typicality", "casewise",
+        "relative_distances", "centroid_distances", "boundary", "distance", "foot", "estimate_prior",
+    ),
+    "Evaluation": (
+        "error_rates", "error_rate", "error_bound", "error_method", "confusion", "assess", "threshold",
+        "leave_one_out", "classification", "cross_validate", "learning_curve", "risk", "bounds",
+        "robust_distances", "leverage", "influence", "dfbetas", "residuals", "masked",
+    ),
+    "Tests": (
+        "wilks", "manova", "tests", "anova", "partial_tests", "ranking", "slopes", "adjusted_means",
+        "separability_test", "distances", "differences", "generalized_distances", "box_m",
+        "covariance_models", "lr_test", "wald_test", "linear_hypothesis", "drop1", "permutation_test",
+        "effect_sizes", "q2", "llf", "llf_given", "llf_rows", "llnull", "deviance", "null_deviance",
+        "prsquared", "df_model", "df_resid", "aic", "bic", "pairs",
+    ),
+    "Plots": ("plot",),
+    "Export": (
+        "summary", "to_excel", "report", "tidy", "glance", "augment", "table", "to_list", "to_sql", "to_onnx",
+        "to_marginaleffects", "to_statsmodels", "save", "update",
+    ),
+}  # fmt: skip
+"""Public names of results by purpose, in the order of the reference pages; other names are estimates."""
+
+
+def names_by_purpose(results_class: type) -> dict[str, list[str]]:
+    """Return the public names of a class of results by purpose; names that are not in `PURPOSES` come first.
+
+    Examples
+    --------
+    >>> import discrim
+    >>> names_by_purpose(discrim.LDAResults)["Prediction"][:2]
+    ['predict', 'predict_proba']
+    """
+    listed = {name for names in PURPOSES.values() for name in names}
+    public = [name for name in dir(results_class) if not name.startswith("_")]
+    groups = {ESTIMATES: [name for name in public if name not in listed]}
+    for purpose, names in PURPOSES.items():
+        groups.setdefault(purpose, []).extend(name for name in names if name in public)
+    return {purpose: names for purpose, names in groups.items() if names}
+
+
+def list_names_in_docstring(results_class: type) -> None:
+    """Append a section "Methods" with `names_by_purpose` to the docstring of a class, in place."""
+    lines = ["", "", "Methods", "-------"]
+    for purpose, names in names_by_purpose(results_class).items():
+        lines += [purpose, fill(", ".join(names), 78, initial_indent="    ", subsequent_indent="    ")]
+    results_class.__doc__ = cleandoc(results_class.__doc__ or "") + "\n".join(lines)
 
 
 class ConditionalAttribute:

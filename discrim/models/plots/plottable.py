@@ -20,6 +20,7 @@ from discrim.design.matrix import response_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.factors import select_functions
 from discrim.formula.grammar import expression
+from discrim.models.base.available import list_names_in_docstring
 from discrim.models.base.display import SummarizedModel
 from discrim.models.base.reading import Data, Structure, check_flag, check_word, format_argument, join_labels
 from discrim.models.base.scores import transform_scores
@@ -649,7 +650,12 @@ def read_column_option(plot_kind: str, noun: str, candidates: Sequence[str], opt
 
 
 class PlottableResults(SummarizedModel):
-    """Base class of results with a method `plot`."""
+    """Base class of results with a method `plot`, whose docstrings list their public names by purpose."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Add the names to the docstring of a new subclass; see `list_names_in_docstring`."""
+        super().__init_subclass__(**options)
+        list_names_in_docstring(cls)
 
     def plot(
         self,
