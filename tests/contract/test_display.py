@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import html
+import inspect
 import pickle
 import re
+import struct
+import sys
+import warnings
 from copy import deepcopy
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,9 +22,12 @@ import discrim
 from discrim import compare, cross_validate, hausman, indicator, lda, logistic, moments, qda, stepwise
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import NotComparableWarning
+from discrim.models.base.available import PURPOSES
 from discrim.models.base.display import with_display_formats
+from discrim.models.registry import MODELS
 from discrim.models.selection.comparison import Comparison
 from discrim.report.grid import display_width
+from discrim.report.plots.points import png_of
 from discrim.report.result_table import ResultTable
 from tests.report.support import HOSTILE, Page
 
@@ -68,6 +77,94 @@ def test_every_result_has_a_short_text_and_html_repr(results):
         assert "<caption" in page, name
         assert re.search(r"text-align: right", page), name
         assert not re.search(r"<h\d| id=", page), name
+
+
+def displayed_pictures(result):
+    """Return the PNGs in the notebook form of a result, which may not warn or leave a figure open."""
+    open_figures = plt.get_fignums()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page = result._repr_html_()
+    Page(page)
+    assert plt.get_fignums() == open_figures
+    assert len(page) < 62_000
+    images = re.findall('<img src="data:image/png;base64,([^"]+)" alt="[^"]{20,}">', page)
+    assert len(images) == page.count("<img")
+    return [base64.b64decode(image) for image in images]
+
+
+def test_a_fit_shows_its_default_picture_in_a_notebook(fits, results):
+    for fit in (*fits, lda(moments=moments("species ~ .", IRIS))):
+        (picture,) = displayed_pictures(fit)
+        # Width and height in the header of a PNG.
+        width, height = struct.unpack(">II", picture[16:24])
+        assert 400 < width < 800
+        assert 200 < height < 600
+        header = fit._repr_html_().partition("<img")[0]
+        assert header.rstrip() == fit._brief().as_html()
+        assert "<img" not in repr(fit) + fit.summary()._repr_html_()
+    assert all(displayed_pictures(results[name]) == [] for name in ("box_m", "cross_validate", "moments"))
+
+
+def test_the_size_of_a_displayed_picture_is_bounded():
+    rng = np.random.default_rng(1)
+    classes = np.arange(20_000) % 20
+    table = pd.DataFrame(rng.normal(size=(20_000, 3)) + 2 * rng.normal(size=(20, 3))[classes])
+    table = table.set_axis(["a", "b", "c"], axis=1).assign(y=classes)
+    assert len(displayed_pictures(qda("y ~ .", table))) == 1
+    more_classes = table.assign(y=np.arange(20_000) % 21)
+    assert displayed_pictures(qda("y ~ .", more_classes)) == []
+
+
+def test_a_fit_shows_only_its_header_if_the_picture_is_slow_or_cannot_be_drawn(fits, monkeypatch):
+    chunks = lda("species ~ .", lambda: (IRIS[start : start + 50] for start in (0, 50, 100)))
+    noise = pd.DataFrame(np.random.default_rng(1).normal(size=(150, 101))).add_prefix("x")
+    wide = discrim.naive_bayes("species ~ .", noise.assign(species=IRIS["species"]))
+    for fit in (chunks, wide):
+        assert displayed_pictures(fit) == []
+        assert fit._repr_html_() == fit._brief().as_html()
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    assert fits[0]._repr_html_() == fits[0]._brief().as_html()
+
+
+def test_a_drawing_that_fails_leaves_no_figure_open():
+    own_figure = plt.figure()
+    open_figures = plt.get_fignums()
+
+    def draw():
+        plt.subplots()
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        png_of(draw)
+    assert plt.get_fignums() == open_figures
+    plt.close(own_figure)
+
+
+@pytest.mark.parametrize("model", [model for model in MODELS if model.verb != "bayes"], ids=lambda m: m.name)
+def test_the_docstring_of_a_fit_lists_its_names_by_purpose(model):
+    results_class = getattr(discrim, model.results)
+    public = {name for name in dir(results_class) if not name.startswith("_")}
+    listed = inspect.getdoc(results_class).partition("\nMethods\n-------\n")[2]
+    groups = re.findall(r"^(\w+)\n((?:    .+\n?)+)", listed, re.MULTILINE)
+    assert [purpose for purpose, _ in groups] == list(PURPOSES)
+    assert sorted(name.strip(",") for _, names in groups for name in names.split()) == sorted(public)
+    assert "predict" in dict(groups)["Prediction"]
+
+
+def test_completion_lists_names_with_a_summary_of_one_line(fits):
+    for fit in fits:
+        for name in dir(fit):
+            if name.startswith("_"):
+                continue
+            if name in vars(fit):
+                assert re.search(rf"^{name} :", inspect.getdoc(fit), re.MULTILINE), name
+                continue
+            attribute = inspect.getattr_static(type(fit), name)
+            doc = inspect.getdoc(getattr(attribute, "fget", None) or attribute)
+            first_line, _, other_lines = doc.partition("\n")
+            assert first_line.endswith("."), name
+            assert not other_lines or other_lines.startswith("\n"), name
 
 
 def test_a_plane_shows_its_offset_and_can_be_pickled(results):

@@ -64,7 +64,8 @@ class Page(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag, attrs):
-        self.open.append(tag)
+        if tag != "img":
+            self.open.append(tag)
         self.tags.add(tag)
         if tag == "table":
             self.tables.append([])

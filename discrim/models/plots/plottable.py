@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, SupportsFloat, TypeVar
 
@@ -649,6 +650,12 @@ def read_column_option(plot_kind: str, noun: str, candidates: Sequence[str], opt
     return name
 
 
+MAX_PREVIEW_ROWS = 100_000
+MAX_PREVIEW_COLUMNS = 100
+MAX_PREVIEW_CLASSES = 20
+"""Largest sizes of a fit whose picture is shown in a notebook, which then takes up to a second."""
+
+
 class PlottableResults(SummarizedModel):
     """Base class of results with a method `plot`, whose docstrings list their public names by purpose."""
 
@@ -656,6 +663,30 @@ class PlottableResults(SummarizedModel):
         """Add the names to the docstring of a new subclass; see `list_names_in_docstring`."""
         super().__init_subclass__(**options)
         list_names_in_docstring(cls)
+
+    def _repr_html_(self) -> str:
+        """Return the short form and, if it can be drawn in about a second, the default picture below it.
+
+        The picture is left out if it fits the model again or evaluates it on left-out observations, and for
+        more than 100,000 observations, 100 columns or 20 classes.
+        """
+        html = super()._repr_html_()
+        # A display must not fail, for example if matplotlib is not installed.
+        with suppress(Exception):
+            return "\n".join(filter(None, [html, self._preview()]))
+        return html
+
+    def _preview(self) -> str:
+        """Return the default picture as HTML for a notebook, "" if it may be slow to draw."""
+        from discrim.report.page.page import preview
+
+        sizes = (getattr(self, "nobs", 0), len(getattr(self, "terms", ())), len(getattr(self, "classes", ())))
+        limits = (MAX_PREVIEW_ROWS, MAX_PREVIEW_COLUMNS, MAX_PREVIEW_CLASSES)
+        chosen = default_plot((self, self._subject()), self._spec.plots(), PlotOptions())
+        is_slow = chosen.refits or "method" in chosen.options
+        if is_slow or any(size > limit for size, limit in zip(sizes, limits, strict=True)):
+            return ""
+        return preview(self.plot, f"{chosen.description[:1].upper()}{chosen.description[1:]}.")
 
     def plot(
         self,

@@ -22,7 +22,7 @@ from discrim.core.numerics.atomic_write import atomic_write
 from discrim.errors import unwritable
 from discrim.report.grid import Grid, Section, SummarySection, clean, display_width, grid_of, heading
 from discrim.report.markdown import escape, escape_paragraph, pipe_table, section_markdown
-from discrim.report.plots.points import DARK, LIGHT, Colours, image_of, png_of
+from discrim.report.plots.points import DARK, LIGHT, Colours, image_of, png_of, preview_of
 from discrim.report.plots.style import DPI
 from discrim.report.tables import Summary
 from discrim.report.text import column_ranges
@@ -328,6 +328,14 @@ class HtmlPage:
     def figures(self, bodies: Iterable[str]) -> str:
         """Arrange formatted pictures, the results of `picture` or `captioned`, side by side if they fit."""
         return '<div class="figures">\n' + "\n".join(bodies) + "\n</div>"
+
+
+def preview(draw: Callable[[], Axes], alt: str) -> str:
+    """Draw a picture, and format it as HTML for a cell of a notebook, with an alternative text, plain.
+
+    `draw` is a function without arguments that draws on new axes and returns them.
+    """
+    return f'<img src="{preview_of(draw)}" alt="{_escape(alt)}">'
 
 
 def _escape(text: str) -> str:

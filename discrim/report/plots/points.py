@@ -900,13 +900,40 @@ Area = Sequence[float]
 """Left, top, width and height in inches of the visible area."""
 
 
-def png_of(draw: Callable[[], Axes]) -> bytes:
-    """Draw a picture as a PNG in light colours at `DPI`, and close its figure."""
+def png_of(draw: Callable[[], Axes], dpi: int = DPI) -> bytes:
+    """Draw a picture as a PNG in light colours, and close its figure."""
     file = io.BytesIO()
     with _drawn_axes(draw, LIGHT) as axes:
         figure: Any = axes.figure
-        figure.savefig(file, format="png", dpi=DPI, bbox_inches="tight")
+        figure.savefig(file, format="png", dpi=dpi, bbox_inches="tight")
     return file.getvalue()
+
+
+PREVIEW_DPI = 80
+"""Resolution of `preview_of` in dots per inch, for which its pictures have the size of a cell's output."""
+
+MAX_PREVIEW_BYTES = 40_000
+"""Size above which a preview gets fewer colours: notebooks store it, with a third more characters."""
+
+
+def preview_of(draw: Callable[[], Axes]) -> str:
+    """Draw a picture as a small PNG of up to 256 colours, and close its figure; warnings are not issued.
+
+    Returns its data: address.
+    """
+    from PIL import Image as Cells
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        picture = Cells.open(io.BytesIO(png_of(draw, PREVIEW_DPI))).convert("RGB")
+    png = b""
+    for n_colours in (256, 64):
+        file = io.BytesIO()
+        picture.quantize(n_colours).save(file, format="png", optimize=True)
+        png = file.getvalue()
+        if len(png) <= MAX_PREVIEW_BYTES:
+            break
+    return _image_source(png, (), "")
 
 
 def _draw_in_colours(
@@ -946,8 +973,14 @@ def _drawn_axes(draw: Callable[[], Axes], colours: Colours) -> Iterator[Axes]:
     backend.draw_if_interactive()
     with plt.rc_context(_matplotlib_settings(colours)), plt.ioff():
         unbounded = UNBOUNDED.set(True)
+        open_figures = plt.get_fignums()
         try:
             axes = draw()
+        except BaseException:
+            # A notebook would show the incomplete figure.
+            for number in set(plt.get_fignums()).difference(open_figures):
+                plt.close(number)
+            raise
         finally:
             UNBOUNDED.reset(unbounded)
         figure: Any = axes.figure
