@@ -25,6 +25,7 @@ from discrim.design.linear_model import (
 )
 from discrim.design.rows import read_rows
 from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.formula.factors import check_functions
 from discrim.inference.distance_tests import Metric
 from discrim.inference.effect_sizes import explained_variance_columns
 from discrim.inference.manova import (
@@ -982,7 +983,7 @@ def manova(
     """
     test_type = check_test_type(type)
     formula = exclude_from_dot(formula, (within, groups))
-    single_factor = class_factor(formula, tuple(functions or ()))
+    single_factor = class_factor(formula, check_functions(functions))
     if single_factor is None and method is not None:
         raise NotSupportedError(
             f"method={format_argument(method)} compares the classes of one factor.",
