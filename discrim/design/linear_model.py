@@ -248,7 +248,7 @@ def model_rows(
                 source, right_node, table, functions, left_expression, exclude
             )
         all_expressions = expressions | response_expressions
-        response = _class_expression(factor, all_expressions, table)
+        response = _class_expression(factor, all_expressions, first)
         return ParsedFormula(text, response, all_expressions, [*terms, *response_terms], tuple(exclude))
 
     design_rows = read_rows(

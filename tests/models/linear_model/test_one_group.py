@@ -119,6 +119,20 @@ def test_missing_values_weights_and_sources_of_one_group():
     np.testing.assert_allclose(by_chunks.cov_resid, fit.cov_resid, rtol=1e-10)
 
 
+@pytest.mark.parametrize("left", ["1", "x + z"])
+def test_measurements_of_a_source_are_not_read_as_classes(left):
+    names = ["x", "z", "y1", "y2"]
+    rows = pd.DataFrame(np.random.default_rng(1).normal(size=(300, 4)), columns=names)
+    by_chunks = mlm(f"{left} ~ y1 + y2", lambda: iter([rows.iloc[:100], rows.iloc[100:]]))
+    np.testing.assert_allclose(by_chunks.cov_resid, mlm(f"{left} ~ y1 + y2", rows).cov_resid, rtol=1e-10)
+
+
+def test_a_mean_far_from_zero_has_the_f_of_the_other_statistics():
+    rows = TABLE[["pre_1", "post_1"]] + 1e9
+    tests = mlm("1 ~ pre_1 + post_1", rows).linear_hypothesis("constant = 0")
+    np.testing.assert_allclose(tests["F"], tests.loc["Wilks' lambda", "F"], rtol=1e-10)
+
+
 def test_a_model_without_terms_has_no_test_of_terms():
     fit = mlm(ONE_GROUP, TABLE)
     calls = [fit.tests, fit.manova, fit.anova, fit.effect_sizes, fit.canonical, fit.profile]
