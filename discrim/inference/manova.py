@@ -135,7 +135,7 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     df1 = s * (2 * m + s + 1)
     df2 = s * (2 * n + s + 1)
     # s - V = sum 1/(1 + lambda) plus the number of omitted roots, without cancellation.
-    complement = float((1 / (1 + roots)).sum()) + s - len(roots)
+    complement = float((1 / (1 + roots)).sum()) + (s - len(roots))
     pillai_f = pillai / complement * df2 / df1
     hotelling_df2 = 2 * (s * n + 1)
     r = max(p, q)
