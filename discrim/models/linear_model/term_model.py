@@ -18,6 +18,7 @@ from discrim.design.design_rows import DesignRows
 from discrim.design.linear_model import Cells, ModelTerm, level_cells
 from discrim.design.rows import rows_of_new_data
 from discrim.errors import CollinearError, CollinearWarning, DataError, NotSupportedError, warn_user
+from discrim.formula.grammar import expression
 from discrim.inference import manova
 from discrim.inference.manova import Hypothesis, LeastSquares, TestType
 from discrim.models.base.display import SummarizedResults, with_display_formats
@@ -227,14 +228,14 @@ class TermModel:
         )
 
     def factor_label(self, code: str) -> str:
-        """Return the label of the term that consists of the factor `code` alone, otherwise `code`.
+        """Return the label of the term that consists of the factor `code` alone, otherwise its column.
 
-        `code` is an element of `ModelTerm.factors`.
+        `code` is an element of `ModelTerm.factors`, and the label of a factor that is no column.
         """
         for term in self.terms:
             if term.factors == {code}:
                 return term.label
-        return code
+        return expression(code, frozenset(self.design_rows.design.functions)).category or code
 
     def empty_cells(self, term: int) -> list[tuple[Any, ...]]:
         """Return the combinations of levels of a term's categorical factors without rows.

@@ -301,3 +301,10 @@ def test_summary_and_plot_show_the_means():
     heights = np.concatenate([line.get_ydata() for line in axes.get_lines()])
     np.testing.assert_allclose(heights, means.table.xs("mass", level="response")["estimate"])
     assert means_of("penguins").plot().get_legend() is None
+
+
+def test_a_factor_of_an_interaction_alone_has_its_name():
+    means = mlm("sex + sex:species ~ mass", SEXED).marginal_means("species", by="sex")
+    assert (means.factors, means.by) == (("species",), ("sex",))
+    crossed = mlm("species * sex ~ mass", SEXED).marginal_means("species", by="sex")
+    pd.testing.assert_frame_equal(means.table, crossed.table, rtol=1e-9)
