@@ -112,7 +112,7 @@ def named_contrasts(name: ContrastName, labels: list[str], reference: int = 0) -
         before it; of each mean from their average; or orthogonal polynomials for equidistant levels, in the
         smallest integers, up to degree 6.
     labels : list of str
-        Labels of the k means, k >= 2.
+        Labels of the k means, k >= 2. Those that contain " - " are in parentheses in differences.
     reference : int
         Position of the reference of "trt.vs.ctrl".
 
@@ -139,7 +139,8 @@ def named_contrasts(name: ContrastName, labels: list[str], reference: int = 0) -
             return {f"{label} effect": unit[i] - 1 / k for i, label in enumerate(labels)}
         case "poly":
             return _polynomial_contrasts(k)
-    return {f"{labels[i]} - {labels[j]}": unit[i] - unit[j] for i, j in pairs}
+    operands = [f"({label})" if " - " in label else label for label in labels]
+    return {f"{operands[i]} - {operands[j]}": unit[i] - unit[j] for i, j in pairs}
 
 
 def _polynomial_contrasts(k: int) -> dict[str, Floats]:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -99,7 +99,7 @@ class MarginalMeansResults(SummarizedResults):
             raise DataError(
                 f"factors={format_argument(factors)} and by={format_argument(by)} do not name different "
                 "factors.",
-                hint=f"Name each factor once: {join_labels(map(model.factor_label, grid.levels))}.",
+                hint=_factor_hint(model, grid),
             )
         self._model = model
         self.formula: str = model.design_rows.design.formula
@@ -116,7 +116,7 @@ class MarginalMeansResults(SummarizedResults):
         self._combinations = model.to_scaled_columns(combinations)
         self._groups = list(product(*(grid.levels[code] for code in by_codes)))
         own_cells = product(*(grid.levels[code] for code in own_codes))
-        self._labels = [cell[0] if len(cell) == 1 else ":".join(map(str, cell)) for cell in own_cells]
+        self._labels = [cell[0] if len(cell) == 1 else _join_levels(cell) for cell in own_cells]
         self._averaged = [model.factor_label(code) for code in grid.levels if code not in codes]
         self._interactions = [
             term.label
@@ -257,7 +257,7 @@ class MarginalMeansResults(SummarizedResults):
         t2 = combinations.hotelling(self._model.estimates)
         f = t2 * (df - p + 1) / (df * p)
         columns = {"T2": t2, "F": f, "df1": float(p), "df2": df - p + 1, "p": f_sf(f, p, df - p + 1)}
-        table = pd.DataFrame(columns, index=index)
+        table = pd.DataFrame(columns, index=index if self.by else index.get_level_values(0))
         if adjust == "none":
             return table
         adjusted = np.full(len(t2), np.nan)
@@ -310,7 +310,7 @@ class MarginalMeansResults(SummarizedResults):
 
     def _by_response(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return a table in groups by response, with all other levels of the index in one label."""
-        labels = [":".join(map(str, label[:-1])) for label in table.index]
+        labels = [", ".join(map(str, label[:-1])) for label in table.index]
         index = pd.MultiIndex.from_arrays([table.index.get_level_values(-1), labels])
         return table.set_axis(index, axis=0).loc[list(self.responses)]
 
@@ -361,7 +361,7 @@ class MarginalMeansResults(SummarizedResults):
         table = self.table[["estimate", "low", "high"]].set_axis(["mean", "low", "high"], axis=1)
         groups = [":".join(map(str, group)) or response for group in self._groups]
         drawn = table[table.index.get_level_values(-1) == response]
-        drawn = drawn.set_axis(pd.MultiIndex.from_tuples(product(groups, self._labels)), axis=0).dropna()
+        drawn = drawn.set_axis(pd.MultiIndex.from_tuples(product(groups, self._labels)), axis=0)
         default_title = f"Marginal means of {response}, with {100 * self.level:.3g} % intervals"
         names = ":".join(self.by), default_title
         axes = draw_profiles(drawn, names, ax, axis_names=(":".join(self.factors), str(response)))
@@ -409,6 +409,7 @@ class MarginalMeansResults(SummarizedResults):
             raise DataError(
                 f"reference={format_argument(reference)} is not valid.",
                 hint=f'Pass contrasts="trt.vs.ctrl" and one of {join_labels(labels)}.',
+                classes=(reference,),
             )
         if isinstance(contrasts, str):
             check_word("contrasts", contrasts, ContrastName)
@@ -485,7 +486,20 @@ def _factor_names(factors: Any) -> list[Any]:
     """Return a list of names of factors: "a", "a:b", a sequence of names, or None for none."""
     if factors is None:
         return []
-    return factors.split(":") if isinstance(factors, str) else list(factors)
+    if isinstance(factors, str):
+        return factors.split(":")
+    return list(factors) if isinstance(factors, Iterable) else [factors]
+
+
+def _join_levels(levels: tuple[Any, ...]) -> str:
+    """Return the label of a combination of levels; levels that contain a colon are in parentheses."""
+    return ":".join(f"({level})" if ":" in str(level) else str(level) for level in levels)
+
+
+def _factor_hint(model: TermModel, grid: ReferenceGrid) -> str:
+    """Return the hint to name a factor of the model."""
+    names = join_labels(map(model.factor_label, grid.levels))
+    return f"Name some of {names}." if names else "The model has no factors; name one on the left side."
 
 
 def _factor_code(model: TermModel, grid: ReferenceGrid, name: Any) -> str:
@@ -494,8 +508,7 @@ def _factor_code(model: TermModel, grid: ReferenceGrid, name: Any) -> str:
     for code in grid.levels:
         if name in (code, model.factor_label(code), expression(code, functions).category):
             return code
-    names = join_labels(model.factor_label(code) for code in grid.levels)
-    hint = f"Name some of {names}." if names else "The model has no factors; name one on the left side."
+    hint = _factor_hint(model, grid)
     if name in grid.covariates:
         raise DataError(
             f"{format_argument(name)} is a covariate, which has no levels.",
@@ -512,6 +525,12 @@ def _covariate_values(model: TermModel, grid: ReferenceGrid, at: Mapping[str, fl
     if means require rows that an unpickled model lacks.
     """
     names = grid.covariates
+    if not isinstance(at, Mapping | pd.Series):
+        raise DataError(
+            f"at={format_argument(at)} is not a dict of values by covariate.",
+            hint=f"Pass a value for some of {join_labels(names)}." if names else "Leave at= out.",
+            columns=names,
+        )
     column_means = model.column_means()
     values = {name: float(column_means[column]) for name, column in grid.plain_columns().items()}
     for name, value in at.items():

@@ -250,6 +250,22 @@ def test_errors_name_the_factor_or_option(call, columns):
     assert error.value.columns == columns
 
 
+def test_arguments_of_another_type_are_errors_of_the_package():
+    fit = mlm(SLOPES, SEXED)
+    for call in (
+        lambda: fit.marginal_means(3),
+        lambda: fit.marginal_means(None),
+        lambda: fit.marginal_means("species", at="flipper_length_mm"),
+        lambda: mlm("1 ~ mass", SEXED).marginal_means(None),
+    ):
+        with pytest.raises(DataError) as error:
+            call()
+        assert error.value.hint
+    with pytest.raises(DataError) as error:
+        fit.marginal_means("species").contrasts("trt.vs.ctrl", reference="Macaroni")
+    assert error.value.classes == ("Macaroni",)
+
+
 def test_a_factor_of_one_level_has_no_pairs():
     with pytest.warns(CollinearWarning):
         fit = mlm("C(species) + sex ~ mass + bill_depth_mm", ADELIE)
@@ -303,8 +319,29 @@ def test_summary_and_plot_show_the_means():
     assert means_of("penguins").plot().get_legend() is None
 
 
+def test_levels_with_the_signs_of_labels_keep_all_contrasts():
+    rows = pd.DataFrame({"g": ["x", "y - z", "x - y", "z"] * 5, "h": ["p:q", "p:q", "r", "r"] * 5})
+    rows["y"] = np.random.default_rng(1).normal(size=20)
+    pairs = mlm("g ~ y", rows).pairs("g")
+    assert pairs.index.get_level_values("contrast").tolist() == [
+        "x - (x - y)", "x - (y - z)", "x - z", "(x - y) - (y - z)", "(x - y) - z", "(y - z) - z",
+    ]  # fmt: skip
+    cells = mlm("C(h)*C(w) ~ y", rows.assign(w=["a", "b"] * 10)).marginal_means("h:w").contrasts("consec")
+    assert cells.index[0] == ("(p:q):b - (p:q):a", "y")
+
+
 def test_a_factor_of_an_interaction_alone_has_its_name():
     means = mlm("sex + sex:species ~ mass", SEXED).marginal_means("species", by="sex")
     assert (means.factors, means.by) == (("species",), ("sex",))
     crossed = mlm("species * sex ~ mass", SEXED).marginal_means("species", by="sex")
     pd.testing.assert_frame_equal(means.table, crossed.table, rtol=1e-9)
+
+
+def test_plot_keeps_the_order_of_levels_if_means_are_missing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CollinearWarning)
+        axes = mlm("island * species ~ mass", SEXED).marginal_means("species", by="island").plot()
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["Adelie", "Chinstrap", "Gentoo"]
+    points = [np.isfinite(line.get_ydata()).tolist() for line in axes.get_lines()]
+    assert points == [[True, False, True], [True, True, False], [True, False, False]]
