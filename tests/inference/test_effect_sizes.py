@@ -307,7 +307,14 @@ def test_unsupported_adjustments_are_refused():
 def test_tukeys_p_values_equal_a_double_integral():
     # P(range > q s) for k normal values and s^2 an independent mean square on v degrees of freedom.
     x, weights = np.polynomial.legendre.leggauss(300)
-    for q, k, v in ((6.0, 2, 2.0), (9.33, 40, 5.0), (3.5, 3, 2.0), (6.0, 10, 5.5), (3.35, 3, 147.0)):
+    for q, k, v in (
+        (6.0, 2, 2.0),
+        (9.33, 40, 5.0),
+        (3.5, 3, 2.0),
+        (6.0, 10, 5.5),
+        (3.35, 3, 147.0),
+        (30.0, 3, 1.0),
+    ):
         low, high = -40 / min(v, 40) - 3, 3.0
         log_s = low + (high - low) * (x + 1) / 2
         s = np.exp(log_s)
@@ -319,3 +326,11 @@ def test_tukeys_p_values_equal_a_double_integral():
         t = np.array([q / np.sqrt(2)])
         found = tukey_pvalues(t, 2 * stats.t.sf(t, v), k, v)
         np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+def test_tukeys_p_values_of_large_families_equal_scipys():
+    t = np.array([0.0, 0.5, 2.0, 4.0, 6.0, np.inf, np.nan])
+    for k, v in ((25, 1000.0), (100, 60.0), (400, 10000.0)):
+        expected = stats.studentized_range.sf(np.sqrt(2) * t, k, v)
+        found = tukey_pvalues(t, 2 * stats.t.sf(t, v), k, v)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
