@@ -169,8 +169,8 @@ class MarginalMeansResults(SummarizedResults):
         contrasts : str, dict or DataFrame
             "pairwise", all differences; "trt.vs.ctrl", differences from a reference; "consec", differences of
             successive means; "eff", differences from the average of the means; "poly", orthogonal polynomials
-            for equidistant levels. Or coefficients: a dict of a sequence, in the order of the means, for each
-            contrast, or a DataFrame, means by contrasts.
+            for equidistant levels. Or coefficients: a dict with a sequence, in the order of the means, or a
+            Series or dict by mean for each contrast; or a DataFrame or array, means by contrasts.
         adjust : str
             Family for which p-values and intervals are simultaneous; it consists of the contrasts within one
             response and one combination of levels of `by`. "tukey" for all differences of pairs; "scheffe"
@@ -423,14 +423,16 @@ class MarginalMeansResults(SummarizedResults):
             names: tuple[ContrastName, ...] = get_args(ContrastName)
             contrast_name = next(name for name in names if name == contrasts)
             return named_contrasts(contrast_name, [str(label) for label in labels], position)
-        if isinstance(contrasts, pd.DataFrame) and set(contrasts.index) == set(labels):
-            contrasts = contrasts.loc[labels]
+        if isinstance(contrasts, np.ndarray) and contrasts.ndim == 2:
+            contrasts = dict(enumerate(contrasts.T))
         try:
-            table = pd.DataFrame(contrasts, dtype=np.float64)
-        except (ValueError, TypeError):
+            table = pd.DataFrame(
+                {name: _coefficients_in_order(values, labels) for name, values in contrasts.items()},
+                dtype=np.float64,
+            )
+        except (AttributeError, ValueError, TypeError):
             table = pd.DataFrame()
-        is_aligned = not isinstance(contrasts, pd.DataFrame) or list(table.index) == labels
-        if not is_aligned or len(table) != k or not table.size or not np.isfinite(table.to_numpy()).all():
+        if len(table) != k or not table.size or not np.isfinite(table.to_numpy()).all():
             raise DataError(
                 f"contrasts={format_argument(contrasts)} does not have a finite coefficient for each mean.",
                 hint=(
@@ -489,6 +491,16 @@ def _factor_names(factors: Any) -> list[Any]:
     if isinstance(factors, str):
         return factors.split(":")
     return list(factors) if isinstance(factors, Iterable) else [factors]
+
+
+def _coefficients_in_order(values: Any, labels: list[Any]) -> Any:
+    """Return the coefficients of a contrast in the order of the means; those with labels are matched."""
+    if not isinstance(values, Mapping | pd.Series):
+        return values
+    series = pd.Series(values)
+    if len(series) != len(labels) or set(series.index) != set(labels):
+        raise ValueError("The labels are not those of the means.")
+    return series.loc[labels].to_numpy()
 
 
 def _join_levels(levels: tuple[Any, ...]) -> str:

@@ -199,6 +199,10 @@ def test_contrasts_by_a_dict_a_table_and_names_agree():
     table = pd.DataFrame(coefs, index=["Adelie", "Chinstrap", "Gentoo"])
     by_dict = means.contrasts(coefs, adjust="none")
     pd.testing.assert_frame_equal(by_dict, means.contrasts(table.iloc[::-1], adjust="none"))
+    reversed_coefs = {name: column.to_dict() for name, column in table.iloc[::-1].items()}
+    pd.testing.assert_frame_equal(by_dict, means.contrasts(reversed_coefs, adjust="none"))
+    with pytest.raises(DataError):
+        means.contrasts({"incomplete": {"Adelie": 1, "Gentoo": -1}})
     pairs = means.pairs(adjust="none").xs("Adelie - Gentoo", level="contrast")
     np.testing.assert_allclose(by_dict.xs("Adelie - Gentoo", level="contrast"), pairs, rtol=1e-12)
     average = by_dict.xs("mean", level="contrast")["estimate"]
