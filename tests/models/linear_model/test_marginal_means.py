@@ -349,3 +349,8 @@ def test_plot_keeps_the_order_of_levels_if_means_are_missing():
     assert [label.get_text() for label in axes.get_xticklabels()] == ["Adelie", "Chinstrap", "Gentoo"]
     points = [np.isfinite(line.get_ydata()).tolist() for line in axes.get_lines()]
     assert points == [[True, False, True], [True, True, False], [True, False, False]]
+
+
+def test_hotelling_tests_have_a_plain_index_without_by():
+    tests = mlm("species ~ mass", SEXED).marginal_means("species").tests()
+    assert tests.index.tolist() == ["Adelie - Chinstrap", "Adelie - Gentoo", "Chinstrap - Gentoo"]
