@@ -149,7 +149,7 @@ MODULES_NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 # falls; a commit that has to raise one says why. The share of imports rises when other lines are deleted.
 MAX_METRICS = {
     "files": 335,
-    "lines of code, without docstrings": 84_710,
+    "lines of code, without docstrings": 84_750,
     "lines of imports over lines of other code, in percent": 8.4,
     "lda() on iris, files": 28,
     "lda() on iris, depth": 10,
