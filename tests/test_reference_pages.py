@@ -96,7 +96,7 @@ def test_no_page_shows_private_modules(written):
 def test_each_parameter_is_described_once(written, verb):
     page = written[verb][written[verb].index("\nParameters\n---") :]
     terms = re.findall(r"^( *)(``.+``)(?: : .*)?\n\1   \S", page, re.MULTILINE)
-    names = Counter(name for _, term in terms for name in re.findall(r"``\*?(\w+)(?:=[^`]*)?``", term))
+    names = Counter(name for _, term in terms for name in re.findall(r"``\*{0,2}(\w+)(?:=[^`]*)?``", term))
     for name in inspect.signature(getattr(discrim, verb)).parameters:
         assert names[name] == 1, name
 
