@@ -1,8 +1,8 @@
-"""What the metadata says of addresses: who builds it knows where the project stands, and no file says so.
+"""Metadata that depends on where a release is published: project addresses and links of README.md.
 
-``BOOK_REPOSITORY`` and ``BOOK_ADDRESS`` say where its source and its pages stand, as for the book; what makes
-a release sets both. An index shows README.md by itself, so its links become whole addresses at the tag of the
-version; without a repository they become plain words, and no link is broken.
+The environment variables ``BOOK_REPOSITORY`` and ``BOOK_ADDRESS`` contain the addresses of the repository and
+of the documentation. The package index shows README.md alone, so its relative links are replaced by addresses
+at the tag of the version; without a repository they are replaced by their text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LINK = re.compile(r"(?P<picture>!?)\[(?P<words>[^\]]*)\]\((?P<target>(?!https?:)
 
 
 def index_page(text: str, repository: str, version: str) -> str:
-    """A page of Markdown whose links lead into the repository, at the tag of a version."""
+    """Return Markdown text whose relative links are addresses in the repository, at the tag of a version."""
 
     def link(match: re.Match[str]) -> str:
         words = match["words"].replace("\n", " ")
@@ -29,7 +29,7 @@ def index_page(text: str, repository: str, version: str) -> str:
 
 
 def addresses(repository: str, book: str) -> dict[str, str]:
-    """Addresses that an index shows beside the page; none where nobody has said where they are."""
+    """Return the project addresses by label; empty without a repository and documentation address."""
     found = {"Documentation": book} if book else {}
     if repository:
         found |= {"Source": repository, "Issues": f"{repository}/issues"}
