@@ -135,8 +135,8 @@ def test_index_page_has_no_broken_links_without_a_repository(root):
     page = build.index_page((root / "README.md").read_text(encoding="utf-8"), "", "1.2")
     assert LINK.findall(page) == []
     assert (
-        "| Which class, if each class has its own covariance matrix? | Are the covariance matrices equal? |"
-        in page
+        "| Quadratic discriminant analysis: a covariance matrix for each class | Are the covariance matrices"
+        " equal? |" in page
     )
     assert build.addresses("", "") == {}
     assert set(build.addresses("https://a.org/b", "https://a.org/c").values()) >= {
