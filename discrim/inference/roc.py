@@ -810,14 +810,22 @@ def _area_from_placements(
     """
     variance = 0.0
     for placements, weights in classes:
-        rows = float(weights.sum())
-        # The variance of equal placements is exactly zero.
-        mean = float(placements[0] if (placements == placements[0]).all() else weights @ placements / rows)
+        mean, mean_variance = mean_with_variance(placements, weights)
         auc = mean if auc is None else auc
-        variance += float(weights @ (placements - mean) ** 2) / (rows * (rows - 1)) if rows > 1 else np.nan
+        variance += mean_variance
     estimate = np.nan if auc is None else auc
     se = float(np.sqrt(variance))
     if len(classes) > 2:
         return area_with_interval(estimate, se, level)
     m, n = (float(weights.sum()) for _, weights in classes)
     return area_with_interval(estimate, se, level, extreme_limits(estimate, m, n, level))
+
+
+def mean_with_variance(values: Floats, weights: Floats) -> tuple[float, float]:
+    """Return the mean of values (n,) with frequency weights (n,), and the variance of the mean.
+
+    The variance is exactly zero for equal values, and NaN for a single row.
+    """
+    rows = float(weights.sum())
+    mean = float(values[0] if (values == values[0]).all() else weights @ values / rows)
+    return mean, float(weights @ (values - mean) ** 2) / (rows * (rows - 1)) if rows > 1 else np.nan

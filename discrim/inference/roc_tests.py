@@ -32,7 +32,7 @@ from discrim.core.numerics.special import normal_sf
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import check_level
 from discrim.inference.resampling import random_generator
-from discrim.inference.roc import SortedScores
+from discrim.inference.roc import SortedScores, mean_with_variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +95,19 @@ def delong_test(
     >>> round(test.difference, 4), round(test.se, 4), round(test.pvalue, 4)
     (0.3333, 0.3333, 0.3173)
     """
-    check_level(level)
+    z = check_level(level)
     if positive.all() or not positive.any():
         return AreaDifference(*(np.nan,) * 8)
     placements = [_placements(score, positive, weights) for score in scores]
     area_a, area_b = (float(np.average(values[positive], weights=weights[positive])) for values in placements)
-    variance = 0.0
-    for rows in (positive, ~positive):
-        side_weights = weights[rows]
-        count = float(side_weights.sum())
-        differences = placements[0][rows] - placements[1][rows]
-        # The variance of equal differences is exactly zero.
-        is_constant = (differences == differences[0]).all()
-        mean = differences[0] if is_constant else np.average(differences, weights=side_weights)
-        deviations = differences - mean
-        variance += float(side_weights @ deviations**2) / (count * (count - 1)) if count > 1 else np.nan
     difference = area_a - area_b
-    se = float(np.sqrt(variance))
+    variances = [
+        mean_with_variance(placements[0][rows] - placements[1][rows], weights[rows])[1]
+        for rows in (positive, ~positive)
+    ]
+    se = float(np.sqrt(sum(variances)))
     statistic, pvalue = _normal_test(difference, se)
-    half = check_level(level) * (np.nan if np.isnan(statistic) else se)
+    half = z * (np.nan if np.isnan(statistic) else se)
     return AreaDifference(
         area_a, area_b, difference, se, difference - half, difference + half, statistic, pvalue
     )
