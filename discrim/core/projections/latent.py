@@ -218,6 +218,13 @@ def _first_direction(product: Floats, min_singular_value: float) -> Floats | Non
     return np.asarray(w / singular_value * positive_signs(w[:, None])[0])
 
 
+def _orthogonalize(vector: Floats, basis: Floats) -> Floats:
+    """Return a vector (r,) minus its projection on orthonormal columns (r, c), twice for accuracy."""
+    for _ in range(2):
+        vector = vector - basis @ (basis.T @ vector)
+    return vector
+
+
 def _compute_components(
     a: Floats, b: Floats, max_components: int, algorithm: Algorithm
 ) -> tuple[Floats, Floats, Floats]:
@@ -254,18 +261,14 @@ def _compute_components(
         t = a @ w
         if algorithm == "nipals":
             # A deflated by orthogonal scores T is (I - T T^+) A, so that only t and B have to be projected.
-            earlier = scores[:, :count]
-            for _ in range(2):
-                t -= earlier @ (earlier.T @ t)
+            t = _orthogonalize(t, scores[:, :count])
             scores[:, count] = t / np.linalg.norm(t)
             for _ in range(2):
                 remaining = remaining - np.outer(scores[:, count], scores[:, count] @ remaining)
             product = a.T @ remaining
         loadings[:, count] = a.T @ t / (t @ t)
         if algorithm == "simpls":
-            axis = loadings[:, count].copy()
-            for _ in range(2):
-                axis -= basis[:, :count] @ (basis[:, :count].T @ axis)
+            axis = _orthogonalize(loadings[:, count], basis[:, :count])
             basis[:, count] = axis / np.linalg.norm(axis)
             product = product - np.outer(basis[:, count], basis[:, count] @ product)
         weights[:, count] = w
@@ -318,10 +321,7 @@ def _compute_kernel_components(
         if not MAX_ERROR_GROWTH**2 * squared_length > norm**2 * (direction @ direction):
             return None
         u[:, i] = direction / np.sqrt(squared_length)
-        t = kernel @ u[:, i]
-        earlier = scores[:, :i]
-        for _ in range(2):
-            t -= earlier @ (earlier.T @ t)
+        t = _orthogonalize(kernel @ u[:, i], scores[:, :i])
         lengths[i] = np.linalg.norm(t)
         scores[:, i] = t / lengths[i]
         for _ in range(2):
