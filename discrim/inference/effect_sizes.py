@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -286,6 +286,12 @@ def difference_table(
         [classes[i].repeat(c), classes[j].repeat(c), np.tile(means.columns, len(i))]
     )
     return pd.DataFrame(columns, index=pairs.set_names(["class", "other", "term"]))
+
+
+def simultaneous_method(adjust: str | None) -> Simultaneous | None:
+    """Return an adjustment that has simultaneous intervals; None for any other adjustment."""
+    methods: tuple[Simultaneous, ...] = get_args(Simultaneous)
+    return next((method for method in methods if method == adjust), None)
 
 
 def simultaneous_quantile(

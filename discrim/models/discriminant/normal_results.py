@@ -25,7 +25,12 @@ from discrim.data.values import format_value
 from discrim.design.design_rows import DesignRows
 from discrim.design.rows import repeat_rows
 from discrim.errors import DataError, NotSupportedError, PriorError
-from discrim.inference.effect_sizes import Simultaneous, difference_table, greatest_root_pvalues
+from discrim.inference.effect_sizes import (
+    Simultaneous,
+    difference_table,
+    greatest_root_pvalues,
+    simultaneous_method,
+)
 from discrim.inference.mean_differences import anova_table, distance_table
 from discrim.models.base.available import available_if
 from discrim.models.base.display import with_display_formats
@@ -621,11 +626,10 @@ def _adjusted_differences(
     DataError
         `adjust` or `level` is invalid, or a p-value to adjust is missing.
     """
-    simultaneous: tuple[Simultaneous, ...] = get_args(Simultaneous)
-    simultaneous_method = next((method for method in simultaneous if method == adjust), None)
-    if adjust is None or simultaneous_method is not None:
-        return difference_table(means, sd, counts, simultaneous_method, level, p)
+    method = simultaneous_method(adjust)
+    if adjust is None or method is not None:
+        return difference_table(means, sd, counts, method, level, p)
     # Methods of multipletests do not have intervals; Bonferroni's are valid for any of them.
     table = difference_table(means, sd, counts, "bonferroni", level, p)
-    table["p_adjusted"] = adjust_pvalues(table["p"], adjust, simultaneous)
+    table["p_adjusted"] = adjust_pvalues(table["p"], adjust, get_args(Simultaneous))
     return table

@@ -22,6 +22,7 @@ from discrim.formula.grammar import expression
 from discrim.inference.effect_sizes import (
     Simultaneous,
     greatest_root_pvalues,
+    simultaneous_method,
     simultaneous_pvalues,
     simultaneous_quantile,
 )
@@ -468,20 +469,21 @@ class MarginalMeansResults(SummarizedResults):
         c, n_responses = t.shape
         if adjust == "none":
             return p, simultaneous_quantile(None, self.level, c, 2, 1, df)
-        simultaneous: tuple[Simultaneous, ...] = get_args(Simultaneous)
         k = _rank(directions) + 1
-        for method in simultaneous:
-            if method == adjust:
-                columns = [
-                    simultaneous_pvalues(t[:, j], p[:, j], method, k, n_responses, df)
-                    for j in range(n_responses)
-                ]
-                quantile = simultaneous_quantile(method, self.level, c, k, n_responses, df)
-                return np.column_stack(columns), quantile
-        columns = [
-            adjust_pvalues(pd.Series(p[:, j]), adjust, simultaneous).to_numpy() for j in range(n_responses)
-        ]
-        return np.column_stack(columns), simultaneous_quantile("bonferroni", self.level, c, k, 1, df)
+        method = simultaneous_method(adjust)
+        if method is None:
+            columns = [
+                adjust_pvalues(pd.Series(p[:, j]), adjust, get_args(Simultaneous)).to_numpy()
+                for j in range(n_responses)
+            ]
+            # Methods of multipletests do not have intervals; Bonferroni's are valid for any of them.
+            quantile = simultaneous_quantile("bonferroni", self.level, c, k, 1, df)
+        else:
+            columns = [
+                simultaneous_pvalues(t[:, j], p[:, j], method, k, n_responses, df) for j in range(n_responses)
+            ]
+            quantile = simultaneous_quantile(method, self.level, c, k, n_responses, df)
+        return np.column_stack(columns), quantile
 
 
 def _factor_names(factors: Any) -> list[Any]:
