@@ -9,15 +9,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from tests.support import ROOT
+
+pytest.importorskip("myst_nb")
 import jinja2
 import jupytext
 import nbformat
-import pytest
 from myst_nb.core.read import is_myst_markdown_notebook
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-
-from tests.support import ROOT
 
 sys.path.insert(0, str(ROOT / "vignettes" / "_ext"))
 import lite

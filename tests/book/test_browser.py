@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tornado.websocket import websocket_connect
+
+websocket = pytest.importorskip("tornado.websocket")
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 if "BOOK" not in os.environ:
@@ -113,7 +114,7 @@ def run_in_tab(address, task):
     """Run an asynchronous task with a new tab and return its result."""
 
     async def visit():
-        socket = await websocket_connect(address, max_message_size=2**28)
+        socket = await websocket.websocket_connect(address, max_message_size=2**28)
         tab = Tab(socket)
         for domain in ("Page", "Runtime", "Log", "Network"):
             await tab.send(f"{domain}.enable")

@@ -12,18 +12,18 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
-import nbformat
 import pytest
-from bs4 import BeautifulSoup
 
 import discrim
+
+bs4, nbformat = pytest.importorskip("bs4"), pytest.importorskip("nbformat")
 
 if "BOOK" not in os.environ:
     pytest.skip("BOOK=FOLDER names a site that make book wrote", allow_module_level=True)
 
 BOOK = Path(os.environ["BOOK"]).resolve()
 FILES = [page for page in sorted(BOOK.rglob("*.html")) if "_static" not in page.parts]
-PAGES = {page: BeautifulSoup(page.read_bytes(), "html.parser") for page in FILES}
+PAGES = {page: bs4.BeautifulSoup(page.read_bytes(), "html.parser") for page in FILES}
 GENERATED_PAGES = {"search.html", "genindex.html", "py-modindex.html", "404.html"}
 """Pages that Sphinx generates in addition to the sources."""
 
@@ -122,7 +122,7 @@ def test_a_page_of_reference_begins_with_lines_and_what_they_print():
 def test_no_formula_is_left_as_it_was_typed():
     for page in PAGES:
         # Parse again, because other tests need the elements that are removed here.
-        tree = BeautifulSoup(page.read_bytes(), "html.parser")
+        tree = bs4.BeautifulSoup(page.read_bytes(), "html.parser")
         for code in tree.find_all(["code", "pre", "script", "style"]):
             code.decompose()
         assert not re.search(r"\\(frac|sum|mathbf|hat)|\$\$", tree.get_text()), page

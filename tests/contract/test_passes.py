@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 
-import duckdb
 import pytest
 
 import discrim
 from tests.contract.test_sources import BY_PASSES, JUDGED, rows
+
+duckdb = pytest.importorskip("duckdb")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -273,7 +272,7 @@ KINDS = {
     "csv": as_csv,
     "parts": lambda table, folder: in_chunks(table),
     "iterator": lambda table, folder: iter([table.iloc[:30], table.iloc[30:]]),
-    "dask": lambda table, folder: dd.from_pandas(table, npartitions=4),
+    "dask": lambda table, folder: pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=4),
     "categories": lambda table, folder: table.astype({"y": "category", "c": "category"}),
     "parts of categories": lambda table, folder: in_chunks(table.astype({"y": "category", "c": "category"})),
 }

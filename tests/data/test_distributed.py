@@ -8,9 +8,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import cloudpickle
-import dask
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -20,6 +17,11 @@ import pytest
 import discrim
 from discrim.data.sources.sources import source_of
 from discrim.errors import DataError, DiscrimWarning, MissingPredictionWarning, NotSupportedError
+
+dask = pytest.importorskip("dask")
+dd = pytest.importorskip("dask.dataframe")
+cloudpickle = pytest.importorskip("cloudpickle")
+pytest.importorskip("distributed")
 
 FORMULA = "g ~ u + v + w"
 

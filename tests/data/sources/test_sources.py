@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -105,8 +104,11 @@ def lazily_scanned(frame, folder):
     )
 
 
-CONNECTION = duckdb.connect()
-"""One that is not closed: relations end with the connection that they came from."""
+@cache
+def duckdb_connection():
+    """Return a connection that stays open, because a relation ends with its connection."""
+    return pytest.importorskip("duckdb").connect()
+
 
 KINDS = {
     "function": lambda frame, folder: lambda: iter(halves(frame)),
@@ -122,7 +124,7 @@ KINDS = {
     "dataset": lambda frame, folder: ds.dataset(parquet_folder(frame, folder / "d")),
     "dataset in memory": lambda frame, folder: ds.dataset(pa.Table.from_pandas(frame)),
     "LazyFrame": lambda frame, folder: pl.from_pandas(frame).lazy(),
-    "relation": lambda frame, folder: CONNECTION.from_arrow(pa.Table.from_pandas(frame)),
+    "relation": lambda frame, folder: duckdb_connection().from_arrow(pa.Table.from_pandas(frame)),
     "folder": lambda frame, folder: parquet_folder(frame, folder / "d"),
     "pattern": lambda frame, folder: str(parquet_folder(frame, folder / "d") / "part-*.parquet"),
     "deep pattern": lambda frame, folder: str(
@@ -248,7 +250,7 @@ def test_only_the_columns_that_are_asked_for_are_computed():
     assert len(rows_of(source_of(frame), ["x"])) == 2
     with pytest.raises(RuntimeError, match="computed"):
         rows_of(source_of(frame), ["bad"])
-    relation = CONNECTION.sql("select 1.5 as x, error('computed') as bad")
+    relation = duckdb_connection().sql("select 1.5 as x, error('computed') as bad")
     assert len(rows_of(source_of(relation), ["x"])) == 1
 
 
@@ -540,7 +542,8 @@ def test_files_are_closed(tmp_path):
         next(parts)
         parts.close()
         os.remove(data)
-    relation = (connection := duckdb.connect()).sql("select range as x from range(1000000)")
+    connection = pytest.importorskip("duckdb").connect()
+    relation = connection.sql("select range as x from range(1000000)")
     parts = source_of(relation).chunks()
     next(parts)
     parts.close()
@@ -659,7 +662,7 @@ def test_polars_reads_parquet_without_pyarrow(tmp_path, monkeypatch):
 
 
 def test_sources_that_require_pyarrow_say_so(monkeypatch):
-    relation, reader = duckdb.sql("select 1 as x"), pa.table({"x": [1]}).to_reader()
+    relation, reader = duckdb_connection().sql("select 1 as x"), pa.table({"x": [1]}).to_reader()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for source, data in ((source_of, relation), (StreamSource, reader)):
         with pytest.raises(DataError) as caught:
