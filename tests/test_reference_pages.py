@@ -37,6 +37,14 @@ def described(text, *kinds):
     return re.findall(rf"^ *\.\. py:(?:{'|'.join(kinds)}):: ([\w.]+)", text, re.MULTILINE)
 
 
+def test_functions_link_to_the_pages_that_the_readme_lists():
+    links = reference.tutorial_links()
+    assert ":doc:`The iris data </iris>`" in links["lda"]
+    assert ":doc:`Naive Bayes </naive-bayes>`" in links["location"]
+    for page in re.findall(r"</([^>]+)>", "".join(links.values())):
+        assert (ROOT / "vignettes" / f"{page}.md").exists()
+
+
 def test_a_page_groups_the_results_of_a_verb_by_six_purposes():
     page = reference.verb_page("lda", {"LDAResults": discrim.LDAResults}, "", lambda code: "...")
     assert described(page, "function", "class") == ["lda", "LDAResults"]

@@ -393,11 +393,11 @@ def tutorial_links() -> dict[str, str]:
     """Return links to the pages that explain each function, from the table of the README."""
     places = {}
     for row in README.read_text(encoding="utf-8").splitlines():
-        cells = row.split(" | ")
-        if row.startswith("| `") and len(cells) == 3:
-            links = re.findall(r"\[([^]]+)\]\(vignettes/([\w-]+)\.md\)", cells[2])
+        links = re.findall(r"\[([^]]+)\]\(vignettes/([\w-]+)\.md\)", row)
+        if row.startswith("| `") and links:
             text = ", ".join(f":doc:`{title} </{page}>`" for title, page in links)
-            places |= dict.fromkeys(re.findall(r"`(\w+)`", cells[0]), f"See {text}.\n\n")
+            names = row.partition(" | ")[0]
+            places |= dict.fromkeys(re.findall(r"`(\w+)`", names), f"See {text}.\n\n")
     return places
 
 
