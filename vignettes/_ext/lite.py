@@ -27,13 +27,10 @@ available in the browser, so long computations take longer."""
 
 def browser_notebook(page: Path) -> nbformat.NotebookNode:
     """Return the notebook of a page with a first cell that installs the package."""
-    notebook = page_notebook(page)
+    notebook = page_notebook(page, browser_address)
     lines = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     extras = ",".join(extra for pattern, extra in EXTRAS_BY_PATTERN.items() if re.search(pattern, lines))
     name = f'"discrim[{extras}]"' if extras else "discrim"
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = link_to_notebooks(cell.source)
     code = nbformat.v4.new_code_cell(f"%pip install -q {name}", id="install")
     notebook.cells[:0] = [nbformat.v4.new_markdown_cell(INTRODUCTION, id="about"), code]
     notebook.metadata["kernelspec"] = {
@@ -44,13 +41,9 @@ def browser_notebook(page: Path) -> nbformat.NotebookNode:
     return notebook
 
 
-def link_to_notebooks(text: str) -> str:
-    """Replace links to pages by links to notebooks."""
-
-    def link(match: re.Match[str]) -> str:
-        return f"]({match[1]}.ipynb)" if runs_in_a_browser(PAGES / f"{match[1]}.md") else match[0]
-
-    return re.sub(r"\]\(([\w-]+)\.md\)", link, text)
+def browser_address(name: str) -> str:
+    """Return the name of the notebook of a page that runs in the browser, and any other name unchanged."""
+    return f"{Path(name).stem}.ipynb" if runs_in_a_browser(PAGES / name) else name
 
 
 def write_site(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,23 +32,60 @@ def runs_in_a_browser(page: Path) -> bool:
     return is_executed(page) and page.stem not in NOT_IN_A_BROWSER
 
 
-def page_notebook(page: Path) -> nbformat.NotebookNode:
-    """Return the notebook of a page; directives become text, and hidden code is folded."""
+def page_notebook(page: Path, address: Callable[[str], str] = str) -> nbformat.NotebookNode:
+    """Return the notebook of a page: plain Markdown, and cells with hidden code folded.
+
+    Parameters
+    ----------
+    page : Path
+        File in MyST Markdown.
+    address : callable, optional
+        Returns the target of a link from the name of the linked file.
+    """
     notebook = jupytext.read(page, fmt="md:myst")
-    for cell in notebook.cells:
+    # It contains the versions of programs.
+    notebook.metadata.pop("jupytext", None)
+    for number, cell in enumerate(notebook.cells, 1):
+        cell.id = f"cell-{number}"
         if cell.cell_type == "markdown":
-            cell.source = replace_directives(cell.source)
+            cell.source = replace_links(replace_directives(cell.source), page, address)
         elif HIDDEN_TAGS & set(cell.metadata.get("tags", ())):
             cell.metadata["jupyter"] = {"source_hidden": True}
     return notebook
 
 
 def replace_directives(text: str) -> str:
-    """Replace the directives of a page by plain Markdown."""
-    text = re.sub(r"```\{toctree\}.*?\n```\n?", "", text, flags=re.DOTALL)
+    """Replace the directives and roles of a page by plain Markdown."""
+
+    def quote(match: re.Match[str]) -> str:
+        lines = [f"**{match[1]}**", "", *match[2].splitlines()]
+        return "\n".join(f"> {line}".rstrip() for line in lines)
+
+    text = re.sub(r"```\{(?:toctree|gallery)\}.*?\n```\n?", "", text, flags=re.DOTALL)
     text = re.sub(r"```\{container\} \w+\n(.*?)\n```", r"\1", text, flags=re.DOTALL)
+    text = re.sub(r"\{download\}`([^`<]+?) <([^`>]+)>`", r"[\1](\2)", text)
     box = r"```\{admonition\} ([^\n]+)\n(?::class: [\w ]+\n)?\s*(.*?)\n```"
-    return re.sub(box, r"**\1**\n\n\2", text, flags=re.DOTALL)
+    return re.sub(box, quote, text, flags=re.DOTALL)
+
+
+def replace_links(text: str, page: Path, address: Callable[[str], str]) -> str:
+    """Replace the relative links of a page, see `page_notebook`.
+
+    The heading "How accurate?" is `#how-accurate` in MyST and on GitHub, but `#How-accurate?` in Jupyter.
+    """
+
+    def link(match: re.Match[str]) -> str:
+        name, heading = match.groups()
+        target = address(name) if name else ""
+        if heading and not target.endswith(".md"):
+            titles = re.findall(
+                r"^#+ (.+)$", page.with_name(name or page.name).read_text("utf-8"), re.MULTILINE
+            )
+            ids = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-"): title for title in titles}
+            heading = ids[heading].replace(" ", "-")
+        return f"]({target}#{heading})" if heading else f"]({target})"
+
+    return re.sub(r"\]\(([\w./-]*)(?:#([\w-]+))?\)", link, text)
 
 
 def add_notebook_links(
