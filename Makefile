@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN ?= .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test fuzz lint format doctest bench book lite ci clean
+.PHONY: help setup test fuzz lint format doctest bench book lite notebooks ci clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ lite: ## Build the browser version of the pages in build/lite (its URL is BOOK_L
 	$(BIN)/python vignettes/_ext/lite.py build/lite-source
 	$(BIN)/python -m pip wheel -q --no-deps -w build/lite-source/pypi .
 	cd build/lite-source && $(abspath $(BIN))/jupyter lite build --output-dir ../lite
+
+notebooks: ## Execute the lessons of Getting started into vignettes/notebooks
+	$(BIN)/python vignettes/_ext/executed_notebooks.py
 
 ci: ## Run all checks in a fresh virtual environment
 	.ci/run

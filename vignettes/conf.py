@@ -29,7 +29,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["TQDM_DISABLE"] = "1"
 # Warnings refer to the line of code, and not to a file on the machine that executed it.
 os.environ["IPYKERNEL_CELL_NAME"] = "cell"
-exclude_patterns = ["_*", "data"]
+exclude_patterns = ["_*", "data", "notebooks"]
 
 toc_object_entries = False
 default_role = "py:obj"
