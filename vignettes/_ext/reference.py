@@ -393,7 +393,7 @@ def tutorial_links() -> dict[str, str]:
     """Return links to the pages that explain each function, from the table of the README."""
     places = {}
     for row in README.read_text(encoding="utf-8").splitlines():
-        links = re.findall(r"\[([^]]+)\]\(vignettes/([\w-]+)\.md\)", row)
+        links = re.findall(r"\[([^]]+)\]\(vignettes/(?:notebooks/)?([\w-]+)\.\w+\)", row)
         if row.startswith("| `") and links:
             text = ", ".join(f":doc:`{title} </{page}>`" for title, page in links)
             names = row.partition(" | ")[0]
