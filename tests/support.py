@@ -54,7 +54,9 @@ def is_older_than(library: ModuleType, *version: int) -> bool:
 
 def read_csv(file: Any, **options: Any) -> pd.DataFrame:
     """Read a CSV file with pandas and convert numbers exactly, which is not the default of older versions."""
-    return pd.read_csv(file, float_precision="round_trip", **options)
+    if is_older_than(pd, 3, 1):
+        options["float_precision"] = "round_trip"
+    return pd.read_csv(file, **options)
 
 
 def resolve_formula(

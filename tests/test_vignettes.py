@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +29,12 @@ import notebooks
 FOLDER = ROOT / "vignettes"
 PAGES = [page for page in sorted(FOLDER.glob("*.md")) if "kernelspec:" in page.read_text(encoding="utf-8")]
 """Those without a kernel have examples that tests/test_package.py runs, or none."""
+
+
+@cache
+def cells_of(page: Path) -> list[Any]:
+    """Return the cells of a page, in which a test changes nothing."""
+    return jupytext.read(page, fmt="md:myst").cells
 
 
 def execute(page: Path) -> Any:
@@ -74,7 +81,7 @@ WITHOUT_FIGURES = {"index", "gallery"}
     "page", [page for page in PAGES if page.stem not in WITHOUT_FIGURES], ids=lambda page: page.stem
 )
 def test_statements_of_pages_are_asserted_in_hidden_cells(page):
-    cells = jupytext.read(page, fmt="md:myst").cells
+    cells = cells_of(page)
     hidden = [cell.source for cell in cells if "remove-cell" in cell.metadata.get("tags", ())]
     assert any("assert" in source for source in hidden)
 
@@ -83,7 +90,7 @@ def test_statements_of_pages_are_asserted_in_hidden_cells(page):
 def test_code_lines_fit_the_page_width(page):
     lines = [
         line
-        for cell in jupytext.read(page, fmt="md:myst").cells
+        for cell in cells_of(page)
         if cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", ())
         for line in cell.source.splitlines()
     ]
@@ -211,7 +218,7 @@ def test_a_notebook_for_a_browser_installs_the_package_first(page):
     nbformat.validate(made)
     code = [cell for cell in made.cells if cell.cell_type == "code"]
     assert re.fullmatch(r'%pip install -q ("discrim\[[a-z,]+\]"|discrim)', code[0].source)
-    taken = jupytext.read(page, fmt="md:myst").cells
+    taken = cells_of(page)
     assert [cell.source for cell in code[1:]] == [each.source for each in taken if each.cell_type == "code"]
     for cell in code:
         hidden = bool({"remove-cell", "hide-cell", "hide-input"} & set(cell.metadata.get("tags", ())))

@@ -42,18 +42,22 @@ def completions(folder, line):
     return {word.strip() for word in found}
 
 
-def test_verbs_options_tables_and_files_are_completed(folder):
-    assert completions(folder, "discrim ") == set(VERBS)
+@pytest.mark.slow
+def test_prefixes_of_tables_and_options_are_completed(folder):
     assert completions(folder, "discrim lda 'species ~ .' iri") == {"iris", "irises.csv"}
+    assert completions(folder, "discrim lda 'species ~ .' iris --cov") == {"--covariance"}
+    assert completions(folder, "discrim predict m") == {"measured.csv"}
+
+
+def test_verbs_tables_files_and_values_are_completed(folder):
+    assert completions(folder, "discrim ") == set(VERBS)
     assert completions(folder, "discrim lda 'species ~ .' ") == {
         *datasets.names(),
         "irises.csv",
         "measured.csv",
         "days/",
     }
-    assert completions(folder, "discrim lda 'species ~ .' iris --cov") == {"--covariance"}
     assert completions(folder, "discrim lda 'species ~ .' iris --method ") == {"moment", "mle"}
-    assert completions(folder, "discrim predict m") == {"measured.csv"}
 
 
 def test_commands_run_without_argcomplete():

@@ -273,6 +273,7 @@ def test_missing_labels_do_not_change_the_label_dtype(width, table_type, tmp_pat
     assert str(discrim.lda("y ~ x + z", table).predict(data.head(3)).dtype) == width
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.EmptyClassWarning")
 @pytest.mark.parametrize("table_type", ["arrow", "parquet", "dataset", "frames", "dask"])
 def test_the_order_of_an_arrow_dictionary_is_that_of_the_labels(table_type, tmp_path):
     data = pd.DataFrame({"x": X, "z": Z, "y": RESPONSES["ordered"]})

@@ -248,6 +248,7 @@ def test_boolean_columns_accept_only_0_and_1(formula, value, tmp_path):
         )
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.NoSeparationWarning")
 def test_augment_overwrites_no_column():
     fit = discrim.lda("y ~ x + z", table())
     for name in (".fitted", ".posterior.a"):
@@ -322,6 +323,7 @@ def test_odd_columns_are_refused_by_name(kind, formula):
     assert "q" in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.PrecisionWarning")
 @pytest.mark.parametrize("kind", ["lists", "nulls", "wide integers", "wide unsigned"])
 @pytest.mark.parametrize("formula", ["y ~ x + q", "y ~ x + C(q)", "q ~ x"])
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])

@@ -65,7 +65,7 @@ def fitted(verb, data, **options):
 def test_unseen_level_is_missing_on_request(verb, options):
     fit = fitted(verb, DATA, **options)
     known = NEW.iloc[[0, 1, 3]]
-    ways = {
+    methods = {
         "predict": {},
         "predict_proba": {},
         "predict_log_proba": {},
@@ -76,7 +76,7 @@ def test_unseen_level_is_missing_on_request(verb, options):
         "predict_indicators": {},
         "distance": {"a": "setosa", "b": "virginica"},
     }
-    for name, more in ways.items():
+    for name, more in methods.items():
         if not hasattr(fit, name):
             continue
         ask = getattr(fit, name)

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discrim.errors import FormulaError
@@ -137,6 +137,7 @@ LITERALS = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(LITERALS, max_size=3), st.dictionaries(st.sampled_from(["a", "b_1", "grid"]), LITERALS))
 def test_the_repr_of_literals_reads_to_the_same_values(args: list[Any], kwargs: dict[str, Any]):
     inside = [repr(each) for each in args] + [f"{name}={each!r}" for name, each in kwargs.items()]

@@ -197,6 +197,7 @@ def test_dot_takes_part_in_products(data):
     assert terms("y ~ log(x) + . - x", small) == ("log(x)", "z", "w")
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.LabelWarning")
 def test_dot_leaves_out_what_an_expression_on_the_left_reads(data):
     assert terms("log(x) ~ . - g - h - y", data) == ("z", "w", "flag", "id")
 
@@ -207,7 +208,7 @@ def test_removing_the_response_from_dot_is_silent_and_idle(data):
         assert terms("y ~ . - y - g - h", data) == ("x", "z", "w", "flag", "id")
 
 
-@pytest.mark.parametrize(("power", "columns"), [(2, 40), (3, 12), (8, 10)])
+@pytest.mark.parametrize(("power", "columns"), [(2, 20), (3, 8), (8, 7)])
 def test_a_power_of_dot_has_as_many_terms_as_there_are_subsets(power, columns):
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(rng.normal(size=(3, columns))).rename(columns=str).assign(y=list("aba"))
@@ -476,6 +477,7 @@ def test_products_are_counted_before_they_are_formed():
         assert "50,000" in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.LabelWarning")
 def test_columns_are_counted_before_they_are_built():
     n = MAX_COLUMNS + 2
     frame = pd.DataFrame({"y": np.tile(["a", "b"], n // 2), "text": [f"r{j}" for j in range(n)]})
@@ -1038,6 +1040,7 @@ ROUND = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.LabelWarning")
 @pytest.mark.parametrize("formula", ROUND)
 def test_a_design_pickles_and_is_json(formula, data):
     design, codes = resolve_formula(formula, Table(data))
@@ -1144,6 +1147,7 @@ def test_code_is_read_back_to_itself():
 # Blocks and tables ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.LabelWarning")
 @pytest.mark.parametrize("formula", ROUND)
 @pytest.mark.parametrize("size", [1, 7, 24])
 def test_blocks_concatenate_to_the_design_matrix(formula, size, data):

@@ -25,7 +25,7 @@ import pytest
 
 _MAX_FINDINGS = 20
 _MAX_TOTAL_SECONDS = 25.0
-_MAX_FUZZER_SECONDS = 3.0
+_MAX_FUZZER_SECONDS = 1.0
 
 
 class Fuzz:

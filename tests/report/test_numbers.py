@@ -113,7 +113,7 @@ def test_labels_that_differ_only_in_the_cut_part_stay_distinct():
     assert again.endswith("yy~3")
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.text(st.sampled_from("ab 花e\u0301"), max_size=120), st.integers(2, 20))
 def test_folding_keeps_the_text_and_the_width(text, width):
     lines = fold(text, width)

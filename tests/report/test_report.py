@@ -40,6 +40,7 @@ def points(collection) -> np.ndarray:
     return np.asarray(collection.get_offsets())
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
 @pytest.mark.filterwarnings("ignore:Glyph")
 @pytest.mark.parametrize("p", [1, 3])
 def test_labels_are_shown_and_not_typeset(p):
@@ -200,6 +201,7 @@ def test_names_of_arrows_are_drawn_without_overlap(data):
     drawn(axes)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
 @pytest.mark.filterwarnings("ignore:Glyph")
 @pytest.mark.parametrize("k", [2, 3, 20])
 def test_names_of_arrows_are_not_typeset(k):

@@ -73,8 +73,9 @@ def test_coded_columns_are_text_columns(copied):
     assert [None if code < 0 else words[code] for code in codes] == texts
 
 
-@pytest.mark.parametrize("formula", ["y ~ a + b", "y ~ a + t", "y ~ a + C(t, Sum)"])
-@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize(
+    ("formula", "large"), [("y ~ a + b", False), ("y ~ a + t", True), ("y ~ a + C(t, Sum)", False)]
+)
 def test_fits_to_coded_and_plain_text_are_equal(formula, large, tmp_path):
     frame = a_frame()
     coded = lda(formula, data=written(frame, tmp_path / "x.parquet", large=large), na_action="drop")
