@@ -15,6 +15,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers share the cores, so each uses one BLAS thread. NumPy reads the variable on import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import hypothesis
 import matplotlib
 import pytest
 
@@ -23,6 +24,9 @@ from tests.fuzz.session import Fuzz, format_counts, seconds_per_fuzzer
 
 matplotlib.use("Agg")
 
+# An example on a busy machine may take longer than the default deadline. Each run draws other examples.
+hypothesis.settings.register_profile("discrim", deadline=None, max_examples=50)
+hypothesis.settings.load_profile("discrim")
 
 _FUZZERS: pytest.StashKey[int] = pytest.StashKey()
 
