@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "discrim"
 version = release = discrim.__version__ if hasattr(discrim, "__version__") else ""
-extensions = ["myst_nb", "course", "head", "mathml", "notebooks", "pictures", "reference"]
+extensions = ["myst_nb", "answers", "course", "head", "mathml", "notebooks", "pictures", "reference"]
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = os.environ.get("BOOK_EXECUTION", "force")
@@ -31,7 +31,8 @@ os.environ["TQDM_DISABLE"] = "1"
 os.environ["IPYKERNEL_CELL_NAME"] = "cell"
 exclude_patterns = ["_*", "data", "notebooks"]
 
-toc_object_entries = False
+toc_object_entries_show_parents = "hide"
+python_maximum_signature_line_length = 80
 default_role = "py:obj"
 # Attributes that exist in several classes, such as `llf`, are not linked.
 suppress_warnings = ["ref.python"]

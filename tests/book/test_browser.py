@@ -140,49 +140,6 @@ def test_every_page_opens_without_an_error_and_fits(address, width):
     assert not run_in_tab(address, work)
 
 
-MAX_HEIGHTS = {"lda": 6500, "qda": 5000, "logistic": 5400, "kernel_lda": 5100, "pls": 5750, "mixture": 5000}
-"""Pixels of pages of reference at a width of 1,280, with all boxes closed; of others 4,800 at most. The
-longest are of models with estimates, standard errors and tests of log odds, and lda() has the options of
-principal axes, covariates and matrices besides; qda() has principal and reduced axes, kernel_lda() says of
-each option how it is chosen, pls() has orthogonal and sparse components, and mixture() missing values."""
-
-
-def test_pages_of_reference_are_short_until_their_boxes_are_opened(address):
-    async def work(tab):
-        wrong = []
-        for page in sorted((BOOK / "reference").glob("*.html")):
-            await tab.open(page.as_uri(), 1280)
-            high = await tab.evaluate("document.querySelector('.bd-article').scrollHeight")
-            if high > MAX_HEIGHTS.get(page.stem, 4800):
-                wrong.append((page.name, high))
-        return wrong
-
-    assert not run_in_tab(address, work)
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-def test_opened_boxes_of_a_page_of_reference_fit(address, width):
-    script = """(() => {
-        const boxes = [...document.querySelectorAll('details:has(.folded)')];
-        boxes.forEach(box => box.open = true);
-        const wide = [...document.querySelectorAll('.folded')].filter(
-            each => each.getBoundingClientRect().right > document.documentElement.clientWidth);
-        const closed = boxes.filter(box => box.querySelector('.folded').clientHeight === 0);
-        return [document.documentElement.scrollWidth, boxes.length, wide.length, closed.length].join(' ');
-    })()"""
-
-    async def work(tab):
-        wrong = []
-        for name in ("lda", "logistic", "fits", "estimators", "datasets", "compare"):
-            await tab.open((BOOK / "reference" / f"{name}.html").as_uri(), width)
-            scroll, count, wide, closed = map(int, (await tab.evaluate(script)).split())
-            if scroll > width or count < 3 or wide or closed:
-                wrong.append((name, scroll, count, wide, closed))
-        return wrong
-
-    assert not run_in_tab(address, work)
-
-
 def test_the_search_finds_lda(address):
     async def work(tab):
         await tab.open((BOOK / "search.html").as_uri() + "?q=lda", 1280)

@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import re
+import zlib
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
@@ -103,20 +104,38 @@ def test_the_reference_names_no_module_that_nobody_imports():
             assert not re.search(r"discrim\.(models|core|report|frame|inference)\b", str(tree)), page
 
 
-def test_a_box_has_a_line_and_something_in_it():
-    boxes = [box for tree in PAGES.values() for box in tree.select("details") if box.select(".folded")]
-    assert len(boxes) > 300
-    for box in boxes:
-        assert box.summary.get_text().strip()
-        assert box.select_one(".folded").get_text().strip(), box.summary
+def test_page_of_a_function_has_its_signature_before_its_examples():
+    for name, function in inspect.getmembers(discrim, inspect.isfunction):
+        article = PAGES[BOOK / "reference" / f"{name}.html"].article
+        signature, first_example, printed = article.select("dt.sig, div.highlight")[:3]
+        parameters = [each.get_text() for each in signature.select(".sig-param > span.n")]
+        assert parameters == list(inspect.signature(function).parameters), name
+        assert f"{name}(" in first_example.get_text(), name
+        assert len(printed.get_text().splitlines()) > 1, name
 
 
-def test_a_page_of_reference_begins_with_lines_and_what_they_print():
-    for verb in (name for name in discrim.__all__ if callable(getattr(discrim, name)) and name.islower()):
-        page = PAGES[BOOK / "reference" / f"{verb}.html"]
-        code, shown = page.select("article div.highlight")[:2]
-        assert f"{verb}(" in code.get_text(), verb
-        assert len(shown.get_text().splitlines()) > 1, verb
+def test_inventory_has_the_members_of_public_classes():
+    *_, data = (BOOK / "objects.inv").read_bytes().split(b"\n", 4)
+    lines = (line.split(" ") for line in zlib.decompress(data).decode().splitlines())
+    inventory = {name: (kind, address.replace("$", name)) for name, kind, _, address, *_ in lines}
+    for name, kind in inspect.getmembers(discrim, inspect.isclass):
+        assert inventory[f"discrim.{name}"][0] == "py:class"
+        for member, value in vars(kind).items():
+            is_public = not member.startswith("_") and (
+                inspect.isfunction(value) or isinstance(value, property)
+            )
+            if is_public and not inspect.getdoc(value).startswith("Not available"):
+                role = "py:property" if isinstance(value, property) else "py:method"
+                assert inventory[f"discrim.{name}.{member}"][0] == role, (name, member)
+    base_page = "reference/ClassifierResults.html#discrim.ClassifierResults"
+    assert inventory["discrim.LDAResults.predict"] == ("py:method", f"{base_page}.predict")
+    assert "discrim.PerceptronResults.aic" not in inventory
+    assert inventory["discrim.sklearn.LDAClassifier.fit"][0] == "py:method"
+    assert inventory["discrim.KNNResults.k"][0] in ("py:property", "py:attribute")
+    anchors = {page: {tag["id"] for tag in tree.find_all("dt", id=True)} for page, tree in PAGES.items()}
+    for name, (kind, address) in inventory.items():
+        page, _, anchor = address.partition("#")
+        assert not kind.startswith("py:") or kind == "py:module" or anchor in anchors[BOOK / page], name
 
 
 def test_no_formula_is_left_as_it_was_typed():

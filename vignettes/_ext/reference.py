@@ -1,8 +1,9 @@
-"""Write the pages of the API reference, one for each function and its results.
+"""Write the pages of the API reference: one for each function, class of results and public class.
 
-A page begins with example code and its output. Attributes and methods are grouped by purpose (estimates,
-prediction, evaluation, tests, plots, export); each has a line that opens on a click. The parameters, in
-groups, and the notes follow.
+The page of a function or class follows its numpydoc docstring: signature, parameters, return values, errors,
+related functions, examples and notes. The page of a class then lists its attributes and methods by purpose
+and describes each of them. Members of `ClassifierResults` are described on its page, to which the tables of
+its subclasses link; `objects.inv` lists them under each subclass that has them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,48 +32,14 @@ from discrim.report.result_table import ResultTable
 
 sys.path.insert(0, str(Path(__file__).parent))
 import docstrings as docs
-from docstrings import block, boxed_block, description_list, fold_block, heading, rubric_section
+from docstrings import block, heading, parse_docstring, signature_text, summary_line
 from first_lines import example_code, printed_output
 
 FOLDER = "reference"
+MEMBER_TYPES = ("method", "property", "attribute")
 GALLERY = Path(__file__).parents[1] / "gallery.md"
-README = Path(__file__).parents[2] / "README.md"
-FIT = "fit"
-"""Name of a fit in the calls of methods that all fits have."""
 
-INSTANCE_NAMES = {
-    "Assessment": "assessment",
-    "BayesResults": "law",
-    "Threshold": "cut_off",
-    "Boundary": "plane",
-    "ChooseResults": "choice",
-    "CanonicalResults": "variates",
-    "Comparison": "comparison",
-    "CovariateModel": "fit.covariate_model",
-    "CrossValidation": "validation",
-    "CorrespondenceSubspace": "fit.subspace",
-    "Dispersion": "spread",
-    "FactorModel": "fit.covariance_model",
-    "LearningCurve": "curve",
-    "MarginalMeansResults": "means",
-    "Moments": "whole",
-    "ProfileResults": "profile",
-    "RepeatedResults": "measures",
-    "RobustModel": "fit.covariance_model",
-    "SeparableModel": "fit.covariance_model",
-    "NonlinearModel": "fit.covariance_model",
-    "ShrunkCorrelationModel": "fit.covariance_model",
-    "ShrunkModel": "fit.covariance_model",
-    "SlicedSubspace": "fit.subspace",
-    "StepwiseResults": "choice",
-    "Subspace": "fit.subspace",
-    "Summary": "summary",
-    "TermCanonicalResults": "variates",
-    "TestResult": "test",
-}
-"""Names of instances that are not fits, in the calls of their methods."""
-
-RESULT_CLASSES = (
+RETURNED_CLASSES = (
     "models.selection.comparison:Comparison",
     "models.results.canonical:CanonicalResults",
     "models.results.assessed:Assessment",
@@ -122,24 +90,26 @@ CLASSES_WITH_MEMBER = {
 }
 """Fits that have a member of `ClassifierResults` that not every fit has."""
 
-TABLE = "Formula, table and prior"
-MODEL = "Model"
-GROUPS = {
-    TABLE: ("formula", "data", "moments", "weights", "prior"),
-    MODEL: (),
-    "Tuning and cross-validation": (
-        "folds", "select", "grid", "n_thresholds", "n_penalties", "repeats", "groups",
-        "nested", "within", "refit_prior", "seed",
-    ),
-    "Computation": ("tol", "maxiter", "starts", "draws", "seed"),
-    "Data handling": ("levels", "na_action", "missing", "unseen", "collinear", "functions"),
-}  # fmt: skip
-"""Parameters by group; a parameter is in the first group that lists it, or else in that of the model."""
-
-REQUIRED_PARAMETERS = {
-    "Tuning and cross-validation": "folds",
+MODULES = {
+    "covariance": covariance,
+    "subspace": subspace,
+    "penalty": penalty,
+    "estimators": discrim.sklearn,
+    "datasets": datasets,
+    "errors": errors,
 }
-"""Groups that are used only if the function has the given parameter."""
+"""Modules by the name of their page."""
+
+TITLES = {
+    "results": "Results of fits and methods",
+    "covariance": "Covariance estimators",
+    "subspace": "Subspaces",
+    "penalty": "Penalties",
+    "estimators": "scikit-learn estimators",
+    "datasets": "Datasets",
+    "errors": "Errors and warnings",
+}
+"""Titles of pages of several functions or classes."""
 
 CAPTIONS = {
     "Discriminant analysis": ("lda", "qda", "rda", "nearest_centroid", "mixture", "plda", "location"),
@@ -149,46 +119,83 @@ CAPTIONS = {
     "Separating hyperplanes": ("perceptron", "hyperplane"),
     "Projections": ("pls", "sparse_lda"),
     "Bayes classifier": ("bayes",),
-    "Result objects": ("fits", "given"),
     "Model selection": ("compare", "cross_validate", "stepwise", "choose", "lr_test", "hausman"),
     "Multivariate tests": ("manova", "mlm", "permanova", "box_m", "covariance_models", "sphericity_test"),
     "Sample-size planning": ("plan",),
     "Moments and saved files": ("moments", "from_stats", "load"),
+    "Results": ("ClassifierResults", "results"),
     "Specifications": ("covariance", "subspace", "penalty"),
     "Estimators, datasets, errors": ("estimators", "datasets", "errors"),
 }
-"""The pages, as the index has them."""
+"""Pages by caption of the index."""
 
-ANSWERS = {name for names in PURPOSES.values() for name in names}
-COMPUTED, LAST = [*GROUPS][-2:]
-VERBS = {model.verb for model in MODELS}
-MODULES = {
-    "covariance": covariance,
-    "subspace": subspace,
-    "penalty": penalty,
-    "estimators": discrim.sklearn,
-    "datasets": datasets,
-    "errors": errors,
+TUTORIALS = {
+    "lda": ("lda-step-by-step", "iris", "canonical-variates"),
+    "qda": ("equal-covariances",),
+    "rda": ("regularized-discriminant-analysis", "tuning"),
+    "nearest_centroid": ("gene-expression",),
+    "mixture": ("mixture-discriminant-analysis",),
+    "plda": ("verification",),
+    "location": ("naive-bayes",),
+    "naive_bayes": ("naive-bayes",),
+    "shrunken_centroids": ("gene-expression", "gene-selection"),
+    "knn": ("nearest-neighbours",),
+    "kernel_density": ("kernel-densities",),
+    "logistic": ("logistic-regression", "lda-or-logistic"),
+    "indicator": ("indicator-regression",),
+    "fda": ("flexible-discriminant-analysis",),
+    "kernel_lda": ("kernel-discriminant-analysis",),
+    "perceptron": ("perceptron",),
+    "hyperplane": ("optimal-hyperplane",),
+    "pls": ("partial-least-squares",),
+    "sparse_lda": ("gene-expression",),
+    "bayes": ("bayes-classifier",),
+    "compare": ("comparing-models",),
+    "cross_validate": ("error-rates",),
+    "stepwise": ("variable-selection", "selection-bias"),
+    "choose": ("model-selection",),
+    "lr_test": ("equal-covariances",),
+    "hausman": ("lda-or-logistic",),
+    "manova": ("factorial-designs",),
+    "mlm": ("factorial-designs", "covariates", "repeated-measures"),
+    "permanova": ("high-dimensional-tests",),
+    "box_m": ("equal-covariances",),
+    "covariance_models": ("equal-covariances",),
+    "sphericity_test": ("high-dimensional-tests",),
+    "plan": ("sample-size",),
+    "moments": ("large-tables",),
+    "from_stats": ("published-results",),
+    "load": ("from-notebook-to-production",),
 }
-TITLES = {
-    "fits": "Methods of all fits",
-    "given": "Result objects",
-    "covariance": "Covariance estimators",
-    "subspace": "Subspaces",
-    "penalty": "Penalties",
-    "estimators": "scikit-learn estimators",
-    "datasets": "Datasets",
-    "errors": "Errors and warnings",
-}
-"""Titles of pages that do not describe a function."""
-SECOND_CLASS_TITLES = {"PenalizedLogisticResults": "Penalized fits"}
-"""Titles of the sections of a second result class of a function."""
+"""Pages of the book that teach a function."""
 
-PAGE_DESCRIPTIONS = {
-    "fits": "Prediction, error rates, plots and export: methods that all fits have in common.",
-    "given": "Objects returned by methods of fits: canonical variates, assessments, tests, summaries.",
+FUNCTIONS = [name for name in discrim.__all__ if inspect.isfunction(getattr(discrim, name))]
+RESULTS_SUMMARY = "Objects that functions and methods return."
+RESULTS = {
+    **{name: getattr(discrim, name) for name in discrim.__all__ if inspect.isclass(getattr(discrim, name))},
+    **{path.rpartition(":")[2]: resolve(f"discrim.{path}") for path in RETURNED_CLASSES},
 }
-"""Descriptions of pages without a docstring."""
+"""Classes of results by name."""
+
+LINKED_TYPES = {
+    **{name: f"discrim.{name}" if name in discrim.__all__ else name for name in RESULTS},
+    **{name: f"discrim.errors.{name}" for name in errors.__all__},
+}
+"""Full names of the classes that are links if a docstring names them as types."""
+
+
+def page_name(name: str) -> str:
+    """Return the name of the page of a function or class; names of files differ in more than case."""
+    is_taken = name not in FUNCTIONS and name.lower() in (*FUNCTIONS, *MODULES)
+    return f"{name}-class" if is_taken else name
+
+
+@cache
+def returned_classes(function_name: str) -> tuple[str, ...]:
+    """Return the names of the classes of results that a function returns."""
+    names = [model.results for model in MODELS if model.verb == function_name]
+    annotation = str(inspect.signature(getattr(discrim, function_name)).return_annotation)
+    return tuple(dict.fromkeys(name for name in [*names, *re.findall(r"\w+", annotation)] if name in RESULTS))
 
 
 def unwrap(attribute: Any) -> Any:
@@ -197,24 +204,32 @@ def unwrap(attribute: Any) -> Any:
     return attribute.function if isinstance(attribute, ConditionalAttribute) else attribute
 
 
-def public_members(kind: type, base: type) -> Iterator[str]:
-    """Yield the documented public methods and properties of a class that differ from those of a base."""
+def base_class(kind: type) -> type:
+    """Return the base whose members are not described on the page of a class."""
+    bases = (ClassifierResults, ResultTable, errors.DiscrimError, Exception)
+    return next((base for base in bases if kind is not base and issubclass(kind, base)), object)
+
+
+def public_members(kind: type) -> Iterator[str]:
+    """Yield the documented public methods and properties of a class that differ from those of its base."""
     for name in dir(kind):
         attribute = inspect.getattr_static(kind, name)
         function = unwrap(attribute)
-        if name.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
-            continue
         if (
-            function.__module__.startswith("discrim")
-            and inspect.getattr_static(base, name, None) is not attribute
+            not name.startswith("_")
+            and inspect.isfunction(function)
+            and function.__module__.startswith("discrim")
+            and not (inspect.getdoc(getattr(kind, name)) or "Not available").startswith("Not available")
+            and inspect.getattr_static(base_class(kind), name, None) is not attribute
         ):
             yield name
 
 
+@cache
 def listed_attributes(kind: type) -> dict[str, tuple[str, str]]:
-    """Types and descriptions of the attributes in the docstring of a class, by name."""
+    """Return types and descriptions of the attributes in the docstring of a class, by name."""
     listed = {}
-    for each in docs.parse_docstring(kind)["Attributes"]:
+    for each in parse_docstring(kind)["Attributes"]:
         names = [name.strip() for name in each.name.split(",")]
         description = " ".join(line.strip() for line in each.desc if line.strip())
         # Attributes that are described together also have docstrings of their own.
@@ -222,321 +237,215 @@ def listed_attributes(kind: type) -> dict[str, tuple[str, str]]:
     return listed
 
 
-def member_entry(owner: str, kind: type, name: str, listed: Mapping[str, tuple[str, str]]) -> str:
-    """Format a method or attribute: a line that opens if there is more."""
-    attribute = inspect.getattr_static(kind, name, None)
-    function = unwrap(attribute)
-    if inspect.isfunction(function) and not isinstance(attribute, property):
-        line = docs.summary_line(docs.parse_docstring(function))
-        called = "estimator" if owner.endswith("Classifier") else INSTANCE_NAMES.get(owner, FIT)
-        return block(
-            f"py:method:: {owner}.{name}()",
-            fold_block(line, docs.format_details(f"{called}.{name}", function)),
-        )
-    doc = docs.parse_docstring(function if isinstance(attribute, property) else None)
-    form, description = listed.get(name, ("", ""))
-    line = " ".join(filter(None, [description or docs.summary_line(doc), form and f"*{form}*"]))
-    more = "\n".join(doc["Extended Summary"]) + "\n\n" + docs.format_notes(doc)
-    return block(
-        f"py:attribute:: {owner}.{name}",
-        fold_block(line, more + rubric_section("Examples", docs.format_examples(doc))),
-    )
-
-
-def is_method(name: str) -> bool:
-    """Return whether a name of `ClassifierResults` is a method."""
-    return not isinstance(inspect.getattr_static(ClassifierResults, name), property)
-
-
-def plain_row(left: str, right: str) -> str:
-    """Format a line that does not open and does not define a name."""
-    return block("container:: answer", f"{left}\n\n{right}")
-
-
-def shared_entry(name: str) -> str:
-    """Format the line of a member that all fits have, with a link to its description."""
-    attribute = inspect.getattr_static(ClassifierResults, name)
-    line = docs.summary_line(docs.parse_docstring(unwrap(attribute)))
-    return plain_row(f":py:obj:`{name}{'()' if is_method(name) else ''} <{FIT}.{name}>`", line)
-
-
-def is_refused(kind: type, base: type, name: str) -> bool:
-    """Return whether a class overrides a member of its base only to refuse it."""
-    doc = getattr(kind, name).__doc__ or ""
-    return doc.startswith("Not available") or doc == getattr(getattr(base, name, None), "__doc__", None)
-
-
-def is_model(kind: type) -> bool:
-    """Return whether a class is the result class of one model."""
-    return issubclass(kind, ClassifierResults) and kind is not ClassifierResults
-
-
+@cache
 def own_members(kind: type) -> list[str]:
-    """Return the members of a class that not every fit has: listed attributes first."""
-    base = (
-        ClassifierResults if kind is not ClassifierResults and issubclass(kind, ClassifierResults) else object
-    )
-    return list(dict.fromkeys([*listed_attributes(kind), *public_members(kind, base)]))
+    """Return the members that are described on the page of a class: listed attributes first."""
+    return list(dict.fromkeys([*listed_attributes(kind), *public_members(kind)]))
 
 
-def shared_members(kind: type) -> list[str]:
-    """Return the members of a fit that every fit has."""
-    if not is_model(kind):
+def inherited_members(kind: type) -> list[str]:
+    """Return the members of the results of a model that are described on the page of `ClassifierResults`."""
+    if base_class(kind) is not ClassifierResults:
         return []
-    own, every = own_members(kind), public_members(ClassifierResults, object)
     return [
-        n
-        for n in every
-        if n not in own and (n not in CLASSES_WITH_MEMBER or kind.__name__ in CLASSES_WITH_MEMBER[n])
+        name
+        for name in set(own_members(ClassifierResults)).difference(own_members(kind))
+        if kind.__name__ in CLASSES_WITH_MEMBER.get(name, [kind.__name__])
     ]
 
 
-def extra_row(purpose: str, kind: type, shared: Iterable[str]) -> str:
-    """Format an additional row of a purpose: the attributes of all fits, or the kinds of plots."""
-    if purpose == "Plots":
-        kinds = [each for model in MODELS if model.results == kind.__name__ for each in plot_kinds(model)]
-        documented = set(re.findall(r"^### (\w+)$", GALLERY.read_text(encoding="utf-8"), re.MULTILINE))
-        links = ", ".join(
-            f"`{each} <../gallery.html#{each.replace('_', '-')}>`__" if each in documented else f"``{each}``"
-            for each in kinds
-        )
-        return plain_row("Kinds", f"{links}; see the :doc:`gallery </gallery>`.") if kinds else ""
-    names = [name for name in shared if name not in ANSWERS]
-    links = ", ".join(f":py:obj:`{name} <{FIT}.{name}>`" for name in names)
-    return plain_row("Common to all fits", links) if purpose == ESTIMATES and names else ""
-
-
-def member_sections(owner: str, kind: type) -> str:
-    """Format the attributes and methods of a class by purpose."""
-    shared = shared_members(kind)
-    return sections_by_purpose(owner, kind, own_members(kind), shared, "-")
-
-
-def sections_by_purpose(owner: str, kind: type, own: list[str], shared: list[str], character: str) -> str:
-    """Format members of a class, and shared members, under headings of their purposes."""
-    text, listed = "", listed_attributes(kind)
+def group_members(kind: type, names: Iterable[str]) -> dict[str, list[str]]:
+    """Group members by purpose, or into attributes and methods for a class without purposes."""
+    names = sorted(names)
+    if getattr(discrim, kind.__name__, None) is not kind:
+        methods = [name for name in names if is_method(kind, name)]
+        return {"Attributes": [name for name in names if name not in methods], "Methods": methods}
+    with_purpose = {name for each in PURPOSES.values() for name in each}
+    groups = {ESTIMATES: [name for name in names if name not in with_purpose]}
     for purpose, order in PURPOSES.items():
-        others = [name for name in own if name not in ANSWERS] if purpose == ESTIMATES else []
-        lines = "".join(
-            member_entry(owner, kind, name, listed) if name in own else shared_entry(name)
-            for name in [*others, *order]
-            if name in own or name in shared
-        )
-        lines += extra_row(purpose, kind, shared)
-        if lines:
-            text += heading(purpose, character) + block("container:: answers", lines)
-    return text
+        groups.setdefault(purpose, []).extend(name for name in order if name in names)
+    return groups
 
 
-def second_class_section(name: str, kind: type, first_kind: type) -> str:
-    """Format how a second result class of a function differs from the first: refused and own members."""
-    own = [n for n in own_members(kind) if getattr(kind, n, None) is not getattr(first_kind, n, None)]
-    refused = [n for n in own if is_refused(kind, first_kind, n)]
-    text = heading(SECOND_CLASS_TITLES[name], "-") + class_section(name, kind)
-    unavailable = ", ".join(f"``{n}``" for n in sorted(refused))
-    text += block("container:: answers", plain_row("Not available", unavailable))
-    return text + sections_by_purpose(name, kind, [n for n in own if n not in refused], [], "~")
+def is_method(kind: type, name: str) -> bool:
+    """Return whether a member of a class is a method."""
+    attribute = inspect.getattr_static(kind, name, None)
+    return inspect.isfunction(unwrap(attribute)) and not isinstance(attribute, property)
 
 
-def description_text(doc: Any) -> str:
-    """Format the summary and the extended summary of a docstring."""
-    return f"{docs.summary_line(doc)}\n\n" + "\n".join(doc["Extended Summary"]) + "\n\n"
+def member_directive(owner: str, kind: type, name: str) -> str:
+    """Return the directive that describes a member of a class, without content."""
+    attribute = inspect.getattr_static(kind, name, None)
+    if is_method(kind, name):
+        return f"py:method:: {owner}.{name}{signature_text(unwrap(attribute))}"
+    return f"py:{'property' if isinstance(attribute, property) else 'attribute'}:: {owner}.{name}"
 
 
-def class_section(name: str, kind: type) -> str:
-    """Format the description of a class without its members."""
-    doc = docs.parse_docstring(kind)
-    return block(
-        f"py:class:: {name}",
-        description_text(doc)
-        + docs.format_notes(doc)
-        + rubric_section("Examples", docs.format_examples(doc)),
+@cache
+def member_text(kind: type, name: str) -> tuple[str, str]:
+    """Return the summary of a member of a class and its whole description."""
+    form, description = listed_attributes(kind).get(name, ("", ""))
+    function = unwrap(inspect.getattr_static(kind, name, None))
+    summary = text = description
+    if inspect.isfunction(function):
+        doc = parse_docstring(function)
+        docs.link_types(doc, LINKED_TYPES)
+        summary, text = summary_line(doc), str(doc).strip()
+    if form and " ".join(text.split()) == summary:
+        summary = text = f"{summary} *{form}*".strip()
+    return summary, text
+
+
+def has_details(kind: type, name: str) -> bool:
+    """Return whether the description of a member is longer than its row in the table."""
+    summary, text = member_text(kind, name)
+    return " ".join(text.split()) != summary
+
+
+def member_row(owner: str, kind: type, name: str) -> str:
+    """Format a member in the table of a class: its description, or its summary and a link to that."""
+    if name not in own_members(kind):
+        owner, kind = ClassifierResults.__name__, ClassifierResults
+    elif not has_details(kind, name):
+        return block(member_directive(owner, kind, name), member_text(kind, name)[0], ":no-contents-entry:")
+    label = f"{name}()" if is_method(kind, name) else name
+    return block("container:: member", f":py:obj:`{label} <{owner}.{name}>`\n\n{member_text(kind, name)[0]}")
+
+
+def plots_row(kind: type) -> str:
+    """Format a row with the kinds of plots of a fit, with links to the gallery."""
+    kinds = [each for model in MODELS if model.results == kind.__name__ for each in plot_kinds(model)]
+    documented = set(re.findall(r"^### (\w+)$", GALLERY.read_text(encoding="utf-8"), re.MULTILINE))
+    links = ", ".join(
+        f"`{each} <../gallery.html#{each.replace('_', '-')}>`__" if each in documented else f"``{each}``"
+        for each in kinds
     )
+    return block("container:: member", f"Kinds\n\n{links}") if kinds else ""
 
 
-def group_parameters(parts: Iterable[Any], *, of_model: bool) -> dict[str, list[Any]]:
-    """Group parameters; functions that do not fit models have only the last group."""
-    parts = list(parts)
-    names = [part.name for part in parts]
-    groups: dict[str, list[Any]] = {group: [] for group in ("", *GROUPS)}
-    for part in parts:
-        groups_of_part = (
-            g
-            for g, each in GROUPS.items()
-            if part.name in each and REQUIRED_PARAMETERS.get(g, part.name) in names
+def members_text(owner: str, kind: type) -> str:
+    """Format the tables of the members of a class, and then the longer descriptions."""
+    text, entries = "", ""
+    for title, names in group_members(kind, [*own_members(kind), *inherited_members(kind)]).items():
+        rows = "".join(member_row(owner, kind, name) for name in names)
+        rows += plots_row(kind) if title == "Plots" else ""
+        text += heading(title, "-") + block("container:: members", rows) if rows else ""
+        entries += "".join(
+            block(member_directive(owner, kind, name), member_text(kind, name)[1])
+            for name in names
+            if name in own_members(kind) and has_details(kind, name)
         )
-        group = next(groups_of_part, MODEL)
-        groups[group if of_model or group == LAST else ""].append(part)
-    for group in (COMPUTED, LAST):
-        if len(groups[group]) == 1:
-            groups[MODEL if of_model else ""] += groups.pop(group)
-    return {group: each for group, each in groups.items() if each}
+    return text + (heading("Details", "-") + entries if entries else "")
 
 
-def parameters_section(verb: str, function: Any) -> str:
-    """Format the parameters of a function by group, with its signature, return value and errors."""
-    doc, values = docs.parse_docstring(function), docs.default_values(function)
-    text = heading("Parameters", "-")
-    text += boxed_block("Signature with all defaults", docs.code_block(docs.format_signature(verb, function)))
-    for group, parts in group_parameters(doc["Parameters"], of_model=verb in VERBS).items():
-        names, content = ", ".join(f"``{part.name}``" for part in parts), description_list(parts, values)
-        if group in ("", TABLE, MODEL):
-            text += (heading(group, "~") if group else "") + content
-        else:
-            text += boxed_block(f"{group}: {names}", content)
-    returned = description_list(part for part in doc["Returns"] if part.desc)
-    text += heading("Returns", "-") + returned if returned else ""
-    return text + boxed_block("Errors and warnings", description_list([*doc["Raises"], *doc["Warns"]]))
+def related(*names: str) -> list[Any]:
+    """Return the entries of a section "See Also" for functions of the package, with their summaries."""
+    return [([(name, None)], [summary_of(getattr(discrim, name))]) for name in names]
 
 
-def tutorial_links() -> dict[str, str]:
-    """Return links to the pages that explain each function, from the table of the README."""
-    places = {}
-    for row in README.read_text(encoding="utf-8").splitlines():
-        links = re.findall(r"\[([^]]+)\]\(vignettes/(?:notebooks/)?([\w-]+)\.\w+\)", row)
-        if row.startswith("| `") and links:
-            text = ", ".join(f":doc:`{title} </{page}>`" for title, page in links)
-            names = row.partition(" | ")[0]
-            places |= dict.fromkeys(re.findall(r"`(\w+)`", names), f"See {text}.\n\n")
-    return places
-
-
-def verb_page(verb: str, kinds: Mapping[str, type], links: str, run_code: Callable[[str], str]) -> str:
-    """Return the page of a function with its result classes.
+def object_text(name: str, thing: Any, see_also: Iterable[Any] = (), examples: str = "") -> str:
+    """Format a function or class by its docstring.
 
     Parameters
     ----------
-    verb : str
-        Name of the function.
-    kinds : dict of str to type
-        Result classes described on this page.
-    links : str
-        Links to pages that explain the function.
-    run_code : callable
-        Returns what code prints.
+    name : str
+        Its public name.
+    thing : function or type
+    see_also : iterable of tuple
+        Entries of the section "See Also"; see `related`.
+    examples : str
+        Text at the beginning of the examples.
     """
-    function, code = getattr(discrim, verb), example_code(verb)
-    doc = docs.parse_docstring(function)
-    text = heading(verb) + block("py:currentmodule:: discrim")
-    text += block(
-        f"py:function:: {verb}({docs.positional_parameters(function)})", description_text(doc) + links
-    )
-    text += docs.code_block(code) + block("code-block:: text", run_code(code), ":class: printed")
-    first = next(iter(kinds), "")
-    for name, kind in kinds.items():
-        if name == first:
-            text += class_section(name, kind) + member_sections(name, kind)
+    doc = parse_docstring(thing)
+    docs.link_types(doc, LINKED_TYPES)
+    if name in RESULTS:
+        doc["Parameters"] = []  # Users do not call the constructor.
+    doc["See Also"] = list(see_also)
+    doc["Examples"] = [*examples.splitlines(), *doc["Examples"]]
+    kind = "function"
+    if inspect.isclass(thing):
+        kind = "exception" if issubclass(thing, Exception) else "class"
+    signature = signature_text(thing) if kind == "function" or doc["Parameters"] else ""
+    return block(f"py:{kind}:: {name}{signature}", str(doc))
+
+
+def function_page(name: str, run_code: Callable[[str], str]) -> str:
+    """Return the page of a function; `run_code` returns what code prints."""
+    code = example_code(name)
+    examples = block("code-block:: python", code) + block("code-block:: text", run_code(code))
+    others = next(names for names in CAPTIONS.values() if name in names)
+    see_also = [([(f"/{page}", "doc") for page in TUTORIALS[name]], [])]
+    see_also += related(*(other for other in others if other != name))
+    module = block("py:currentmodule:: discrim")
+    return heading(name) + module + object_text(name, getattr(discrim, name), see_also, examples)
+
+
+def class_page(name: str, kind: type, module: str = "discrim") -> str:
+    """Return the page of a class in a public module, or of a class that methods return."""
+    module = "None" if name in RESULTS and name not in discrim.__all__ else module
+    see_also = related(*(function for function in FUNCTIONS if name in returned_classes(function)))
+    see_also += related(ClassifierResults.__name__) if inherited_members(kind) else []
+    text = heading(name) + block(f"py:currentmodule:: {module}")
+    return text + object_text(name, kind, see_also) + members_text(name, kind)
+
+
+@cache
+def summary_of(thing: Any) -> str:
+    """Return the summary of the docstring of a function, class or module."""
+    return summary_line(parse_docstring(thing))
+
+
+def has_page(thing: Any) -> bool:
+    """Return whether something has a page; a short row describes an exception without attributes."""
+    is_exception = inspect.isclass(thing) and issubclass(thing, Exception)
+    return not is_exception or bool(own_members(thing))
+
+
+def page_list(things: Mapping[str, Any]) -> str:
+    """Format a table of functions, classes and modules with their summaries, and a table of contents."""
+    rows, pages = "", []
+    for name, thing in things.items():
+        if has_page(thing):
+            pages.append(name if name in TITLES else page_name(name))
+            summary = RESULTS_SUMMARY if name == "results" else summary_of(thing)
+            rows += block("container:: member", f":doc:`{TITLES.get(name, name)} <{pages[-1]}>`\n\n{summary}")
         else:
-            text += second_class_section(name, kind, first_kind=kinds[first])
-    text += parameters_section(verb, function)
-    notes = docs.format_notes(doc)
-    text += heading("Notes", "-") + notes if notes else ""
-    return text + boxed_block("More examples", docs.format_examples(doc))
+            rows += block(f"py:exception:: {name}", str(parse_docstring(thing)), ":no-contents-entry:")
+    return block("container:: members", rows) + block("toctree::", "\n".join(pages), ":hidden:")
 
 
-def name_entry(name: str, thing: Any) -> str:
-    """Format a function or class as a line that opens; empty for a constant."""
-    if inspect.isfunction(thing):
-        return block(
-            f"py:function:: {name}()",
-            fold_block(docs.summary_line(docs.parse_docstring(thing)), docs.format_details(name, thing)),
-        )
-    if not inspect.isclass(thing):
-        return ""
-    kind = "exception" if issubclass(thing, Exception) else "class"
-    return block(
-        f"py:{kind}:: {name}",
-        fold_block(docs.summary_line(docs.parse_docstring(thing)), class_details(name, thing)),
-    )
-
-
-def module_section(module: Any) -> str:
-    """Format the functions and then the classes of a module, each as a line that opens."""
-    names = sorted(module.__all__, key=lambda name: inspect.isclass(getattr(module, name)))
-    text = "".join(name_entry(name, getattr(module, name)) for name in names)
-    head = block(f"py:currentmodule:: {module.__name__}") + description_text(docs.parse_docstring(module))
-    return head + block("container:: answers", text)
-
-
-def class_details(name: str, kind: type) -> str:
-    """Format a class with its parameters, attributes and methods."""
-    doc, listed = docs.parse_docstring(kind), listed_attributes(kind)
-    text = "\n".join(doc["Extended Summary"]) + "\n\n"
-    if doc["Parameters"]:
-        text = docs.code_block(docs.format_signature(name, kind)) + text
-        text += rubric_section("Parameters", description_list(doc["Parameters"], docs.default_values(kind)))
-    # Members inherited from pandas or Exception are not listed.
-    base = ResultTable if issubclass(kind, ResultTable) else Exception
-    own = dict.fromkeys([*listed, *public_members(kind, base)])
-    lines = "".join(member_entry(name, kind, each, listed) for each in own)
-    text += block("container:: answers", lines) if lines else ""
-    return (
-        text
-        + rubric_section("Notes", docs.format_notes(doc))
-        + rubric_section("Examples", docs.format_examples(doc))
-    )
-
-
-def classes_by_verb() -> dict[str, dict[str, type]]:
-    """Return the public result classes by function, each at the first function that returns it."""
-    kinds = {name: getattr(discrim, name) for name in discrim.__all__}
-    # ClassifierResults has its own page.
-    kinds = {n: kind for n, kind in kinds.items() if inspect.isclass(kind) and kind is not ClassifierResults}
-    classes: dict[str, dict[str, type]] = {}
-    for verb in filter(lambda name: inspect.isfunction(getattr(discrim, name)), discrim.__all__):
-        names = [model.results for model in MODELS if model.verb == verb]
-        names += re.findall(r"\w+", str(inspect.signature(getattr(discrim, verb)).return_annotation))
-        classes[verb] = {name: kinds.pop(name) for name in dict.fromkeys(names) if name in kinds}
-    if kinds:
-        raise LookupError(f"No function returns {', '.join(kinds)}.")
-    return classes
+def module_pages(page: str, module: Any) -> dict[str, str]:
+    """Return the page of a module, with its functions, and a page for each of its classes."""
+    classes = {
+        name: thing for name, thing in inspect.getmembers(module, inspect.isclass) if name in module.__all__
+    }
+    text = heading(TITLES[page]) + block(f"py:module:: {module.__name__}") + f"{parse_docstring(module)}\n\n"
+    text += page_list(classes) if classes else ""
+    for name, function in inspect.getmembers(module, inspect.isfunction):
+        text += object_text(name, function) if name in module.__all__ else ""
+    kinds = {name: kind for name, kind in classes.items() if has_page(kind)}
+    return {
+        page: text,
+        **{page_name(name): class_page(name, kind, module.__name__) for name, kind in kinds.items()},
+    }
 
 
 def reference_pages(run_code: Callable[[str], str] = printed_output) -> dict[str, str]:
     """Return the text of each page by name; `run_code` returns what code prints."""
-    result_classes, links = classes_by_verb(), tutorial_links()
-    texts = {
-        verb: verb_page(verb, kinds, links.get(verb, ""), run_code) for verb, kinds in result_classes.items()
-    }
-    # The members of a fit below do not belong to a module.
-    base = block("py:currentmodule:: discrim")
-    base += block("py:class:: ClassifierResults", docs.summary_line(docs.parse_docstring(ClassifierResults)))
-    base += block("py:currentmodule:: None")
-    every = (
-        PAGE_DESCRIPTIONS["fits"]
-        + "\n\n"
-        + block("container:: answers", base)
-        + member_sections(FIT, ClassifierResults)
-    )
-    texts["fits"] = heading(TITLES["fits"]) + every
-    result_classes = "".join(
-        name_entry(kind.__name__, kind) for kind in (resolve(f"discrim.{each}") for each in RESULT_CLASSES)
-    )
-    texts["given"] = (
-        heading(TITLES["given"])
-        + PAGE_DESCRIPTIONS["given"]
-        + "\n\n"
-        + block("container:: answers", result_classes)
-    )
-    for name, module in MODULES.items():
-        texts[name] = heading(TITLES[name]) + module_section(module)
-    texts["index"] = index_page()
-    return texts
-
-
-def index_page() -> str:
-    """Return the list of the pages with their descriptions."""
-    text = heading("Reference")
+    pages = {name: function_page(name, run_code) for name in FUNCTIONS}
+    pages |= {page_name(name): class_page(name, kind) for name, kind in RESULTS.items()}
+    for page, module in MODULES.items():
+        pages |= module_pages(page, module)
+    returned = {name: kind for name, kind in RESULTS.items() if kind is not ClassifierResults}
+    pages["results"] = heading(TITLES["results"])
+    for title, public in (("Returned by functions", True), ("Returned by methods", False)):
+        kinds = {name: kind for name, kind in returned.items() if (name in discrim.__all__) == public}
+        pages["results"] += heading(title, "-") + page_list(kinds)
+    pages["index"] = heading("Reference")
     for caption, names in CAPTIONS.items():
-        lines = ""
-        for name in names:
-            thing = MODULES.get(name) or getattr(discrim, name, None)
-            description = docs.summary_line(docs.parse_docstring(thing)) if thing else PAGE_DESCRIPTIONS[name]
-            link = f":doc:`{TITLES[name]} <{name}>`" if name in TITLES else f":doc:`{name}`"
-            lines += block("container:: answer", f"{link}\n\n{description}")
-        text += heading(caption, "-") + block("container:: answers", lines)
-        text += block("toctree::", "\n".join(names), ":hidden:")
-    return text
+        things = {name: MODULES.get(name) or getattr(discrim, name, None) for name in names}
+        pages["index"] += heading(caption, "-") + page_list(things)
+    return pages
 
 
 def write_pages(app: Sphinx) -> None:
@@ -559,32 +468,43 @@ def keep_quotes(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def remove_owner_names(app: Sphinx, tree: nodes.document) -> None:
-    """Remove the name of the class or module from the names of its members."""
-    for box in tree.findall(lambda node: "answers" in getattr(node, "attributes", {}).get("classes", ())):
-        for name in [*box.findall(addnodes.desc_addname), *box.findall(addnodes.desc_annotation)]:
-            name.parent.remove(name)
+    """Remove the name of the class from the names of its members, which are on its page."""
+    for description in tree.findall(addnodes.desc):
+        if description["objtype"] in MEMBER_TYPES:
+            for name in [*description[0].findall(addnodes.desc_addname)]:
+                name.parent.remove(name)
+
+
+def add_inherited_members(app: Sphinx, env: BuildEnvironment) -> None:
+    """Add names such as `discrim.LDAResults.predict`, which refer to the page of `ClassifierResults`."""
+    objects = env.domains.python_domain.objects
+    for name, kind in RESULTS.items():
+        for member in inherited_members(kind):
+            described = objects[f"discrim.{ClassifierResults.__name__}.{member}"]
+            objects[f"discrim.{name}.{member}"] = described._replace(aliased=True)
 
 
 def resolve_link(
     app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, content: nodes.Element
 ) -> nodes.Node | None:
-    """Resolve a name in a docstring to a member of a class on the same page, or of every fit."""
-    objects, page = env.domains.python_domain.objects, node["refdoc"]
-    name = str(node.get("reftarget", "")).removesuffix("()").removeprefix("ClassifierResults.")
-    owners = [full.rpartition(".")[0] for full, each in objects.items() if each.docname == page]
-    for owner in dict.fromkeys([*owners, FIT, "discrim"]):
-        target = objects.get(f"{owner}.{name}")
+    """Resolve a name to a member of the class of a page or of the results of a function, or of every fit."""
+    page = node["refdoc"].removeprefix(f"{FOLDER}/")
+    classes = returned_classes(page) if page in FUNCTIONS else (page.removesuffix("-class"),)
+    owners = [LINKED_TYPES.get(each, each) for each in (*classes, ClassifierResults.__name__)]
+    name = str(node.get("reftarget", "")).removesuffix("()").removeprefix("fit.")
+    for owner in (*owners, "discrim"):
+        target = env.domains.python_domain.objects.get(f"{owner}.{name}")
         if target is not None:
-            return make_refnode(app.builder, page, target.docname, target.node_id, content, name)
+            return make_refnode(app.builder, node["refdoc"], target.docname, target.node_id, content, name)
     return None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the writing of the pages and the resolution of links."""
-    app.setup_extension("folded")
     app.connect("builder-inited", write_pages)
     app.connect("source-read", keep_quotes)
     app.connect("doctree-read", remove_owner_names)
+    app.connect("env-updated", add_inherited_members)
     app.connect("missing-reference", resolve_link)
     app.add_css_file("reference.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
