@@ -19,6 +19,7 @@ from typing import Any
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.domains.python import PythonDomain
 from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
 
@@ -475,6 +476,16 @@ def remove_owner_names(app: Sphinx, tree: nodes.document) -> None:
                 name.parent.remove(name)
 
 
+class ReferenceDomain(PythonDomain):
+    """Python domain in which the search ranks members of classes below functions, classes and pages."""
+
+    def get_objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
+        """Yield the objects; members have priority 2, and inherited members are not in the search."""
+        for *entry, kind, page, anchor, priority in super().get_objects():
+            rank = 2 if kind in MEMBER_TYPES and priority == 1 else priority
+            yield (*entry, kind, page, anchor, rank)
+
+
 def add_inherited_members(app: Sphinx, env: BuildEnvironment) -> None:
     """Add names such as `discrim.LDAResults.predict`, which refer to the page of `ClassifierResults`."""
     objects = env.domains.python_domain.objects
@@ -501,6 +512,7 @@ def resolve_link(
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect the writing of the pages and the resolution of links."""
+    app.add_domain(ReferenceDomain, override=True)
     app.connect("builder-inited", write_pages)
     app.connect("source-read", keep_quotes)
     app.connect("doctree-read", remove_owner_names)
