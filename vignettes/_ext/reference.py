@@ -488,7 +488,7 @@ class ReferenceDomain(PythonDomain):
 
 def add_inherited_members(app: Sphinx, env: BuildEnvironment) -> None:
     """Add names such as `discrim.LDAResults.predict`, which refer to the page of `ClassifierResults`."""
-    objects = env.domains.python_domain.objects
+    objects = env.domains["py"].objects
     for name, kind in RESULTS.items():
         for member in inherited_members(kind):
             described = objects[f"discrim.{ClassifierResults.__name__}.{member}"]
@@ -504,7 +504,7 @@ def resolve_link(
     owners = [LINKED_TYPES.get(each, each) for each in (*classes, ClassifierResults.__name__)]
     name = str(node.get("reftarget", "")).removesuffix("()").removeprefix("fit.")
     for owner in (*owners, "discrim"):
-        target = env.domains.python_domain.objects.get(f"{owner}.{name}")
+        target = env.domains["py"].objects.get(f"{owner}.{name}")
         if target is not None:
             return make_refnode(app.builder, node["refdoc"], target.docname, target.node_id, content, name)
     return None
