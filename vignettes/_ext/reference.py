@@ -220,6 +220,7 @@ def public_members(kind: type) -> Iterator[str]:
             not name.startswith("_")
             and inspect.isfunction(function)
             and function.__module__.startswith("discrim")
+            and not isinstance(attribute, staticmethod)
             and not (inspect.getdoc(getattr(kind, name)) or "Not available").startswith("Not available")
             and inspect.getattr_static(base_class(kind), name, None) is not attribute
         ):
