@@ -306,12 +306,16 @@ def has_details(kind: type, name: str) -> bool:
 
 def member_row(owner: str, kind: type, name: str) -> str:
     """Format a member in the table of a class: its description, or its summary and a link to that."""
+    classes = "member"
     if name not in own_members(kind):
-        owner, kind = ClassifierResults.__name__, ClassifierResults
+        # The search finds the description and not the tables of all subclasses.
+        owner, kind, classes = ClassifierResults.__name__, ClassifierResults, "member no-search"
     elif not has_details(kind, name):
         return block(member_directive(owner, kind, name), member_text(kind, name)[0], ":no-contents-entry:")
     label = f"{name}()" if is_method(kind, name) else name
-    return block("container:: member", f":py:obj:`{label} <{owner}.{name}>`\n\n{member_text(kind, name)[0]}")
+    return block(
+        f"container:: {classes}", f":py:obj:`{label} <{owner}.{name}>`\n\n{member_text(kind, name)[0]}"
+    )
 
 
 def plots_row(kind: type) -> str:
@@ -387,7 +391,9 @@ def class_page(name: str, kind: type, module: str = "discrim") -> str:
     module = "None" if name in RESULTS and name not in discrim.__all__ else module
     see_also = related(*(function for function in FUNCTIONS if name in returned_classes(function)))
     see_also += related(ClassifierResults.__name__) if inherited_members(kind) else []
-    text = heading(name) + block(f"py:currentmodule:: {module}")
+    # Estimators repeat the text of functions. Only their names are in the search.
+    text = ":no-search:\n\n" if module == discrim.sklearn.__name__ else ""
+    text += heading(name) + block(f"py:currentmodule:: {module}")
     return text + object_text(name, kind, see_also) + members_text(name, kind)
 
 
