@@ -25,7 +25,7 @@ SHORT = {
 }
 """Intervals that hold less often than they say in some setting, as the page shows."""
 
-PAGE = Path(__file__).parents[2] / "vignettes" / "error-rates.md"
+PAGE = Path(__file__).parents[2] / "vignettes" / "sample-size.md"
 CASE = ["study", "interval", "of", "setting"]
 SHOWN = pd.read_csv(PAGE.parent / "data" / "coverage.csv", index_col=CASE)
 SAMPLES = 40

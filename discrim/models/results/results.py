@@ -388,8 +388,8 @@ class EvaluationMethods(FittedResults):
             without a class or a prediction are left out and counted. Intervals are for this rule, on
             independent observations from the same distribution.
             If a few rows account for nearly all of the log loss or of Brier's score, for example with well
-            separated classes, the coverage of their intervals is below the level; see the page on error
-            rates.
+            separated classes, the coverage of their intervals is below the level; see the page on
+            sample-size planning.
 
         Raises
         ------

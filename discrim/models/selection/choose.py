@@ -527,9 +527,9 @@ class ChooseResults(RepeatedChoice):
         for errors that did not occur, the mean loss of rows if they were wrong times the exact upper limit
         of zero errors. In simulations with true error rates from 0.5 to 16 percent and 20 to 200 rows,
         intervals at 95 percent contained the error and the log loss in 97 to 100 percent of samples, with one
-        candidate and with five; the page on errors has the table. No interval of an unbounded loss has its
-        level for every distribution: the interval of the log loss assumes that a prediction is not more
-        likely to be wrong the larger its posterior.
+        candidate and with five. No interval of an unbounded loss has its level for every distribution: the
+        interval of the log loss assumes that a prediction is not more likely to be wrong the larger its
+        posterior.
 
         Examples
         --------
