@@ -13,7 +13,17 @@ sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "discrim"
 version = release = discrim.__version__ if hasattr(discrim, "__version__") else ""
-extensions = ["myst_nb", "answers", "course", "head", "mathml", "notebooks", "pictures", "reference"]
+extensions = [
+    "myst_nb",
+    "answers",
+    "course",
+    "head",
+    "mathml",
+    "notebooks",
+    "pictures",
+    "reference",
+    "topics",
+]
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = os.environ.get("BOOK_EXECUTION", "force")
@@ -48,6 +58,7 @@ os.environ["BOOK_PLOTLY"] = "_static/plotly.min.js"
 html_css_files = ["book.css"]
 html_js_files = ["book.js"]
 html_favicon = "_static/logo.svg"
+html_search_scorer = str(Path(__file__).parent / "_ext" / "scorer.js")
 templates_path = ["_templates"]
 html_additional_pages = {"404": "404.html"}
 html_show_sourcelink = html_show_sphinx = False
