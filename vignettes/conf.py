@@ -78,7 +78,7 @@ html_theme_options = {
     "search_bar_text": "Search",
     "article_header_end": ["notebook"],
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
-    "footer_start": [],
+    "footer_start": ["about"],
     "footer_end": [],
     "navbar_center": ["top"],
 }

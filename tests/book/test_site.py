@@ -251,6 +251,18 @@ def test_the_first_page_has_a_line_on_each_page_and_navigation_names_all():
     assert len(tree.select(".course details[open]")) == 1
 
 
+def test_the_footer_has_the_version_and_links_to_licence_and_citation():
+    for page, tree in PAGES.items():
+        footer = tree.select_one(".bd-footer")
+        assert discrim.__version__ in footer.get_text(), page
+        anchors = {
+            urldefrag(link["href"])[1]
+            for link in footer.select("a")
+            if urldefrag(link["href"])[0].endswith("licence-and-citation.html")
+        }
+        assert anchors == {"licence", "citation"}, page
+
+
 def test_the_search_knows_lda():
     text = (BOOK / "searchindex.js").read_text(encoding="utf-8")
     index = json.loads(re.fullmatch(r"Search\.setIndex\((.*)\)", text, re.DOTALL)[1])
