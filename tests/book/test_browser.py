@@ -182,21 +182,27 @@ def test_cells_of_tables_stand_apart_in_summaries_of_the_search(address, served)
     assert run_in_tab(address, work) == "Rows used 178 Columns"
 
 
-def test_the_first_page_is_seen_whole_and_its_sidebar_too(address):
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800)])
+def test_the_first_screen_has_the_code_and_the_summary_of_a_fit(address, width, height):
     async def work(tab):
-        await tab.open((BOOK / "index.html").as_uri(), 1280)
-        seen = ("h1", ".tag_beside img", ".cards li:last-child", ".course")
-        ends = [
-            await tab.evaluate(f"document.querySelector('{each}').getBoundingClientRect().bottom")
-            for each in seen
+        await tab.open((BOOK / "index.html").as_uri(), width)
+        places = (".tag_beside pre", ".tag_beside .discrim-summary", ".cards")
+        return [
+            json.loads(
+                await tab.evaluate(
+                    f"JSON.stringify(document.querySelector('{place}').getBoundingClientRect())"
+                )
+            )
+            for place in places
         ]
-        beside = "document.querySelector('.tag_beside img').getBoundingClientRect().left"
-        code = "document.querySelector('.tag_beside .cell_input').getBoundingClientRect().right"
-        return ends, await tab.evaluate(f"{beside} > {code}")
 
-    ends, beside = run_in_tab(address, work)
-    assert max(ends) <= 900, ends
-    assert beside
+    code, summary, cards = run_in_tab(address, work)
+    assert code["bottom"] < height
+    if width == 1280:
+        assert code["right"] < summary["left"]
+        assert summary["bottom"] < cards["top"] < height
+    else:
+        assert code["bottom"] < summary["top"] < height / 1.2
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

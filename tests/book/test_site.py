@@ -247,8 +247,31 @@ def test_the_first_page_has_a_line_on_each_page_and_navigation_names_all():
         assert f"{name}.html" in navigation, name
         text = items[f"{name}.html"].get_text()
         assert len(text) > len(items[f"{name}.html"].a.get_text()) + 10, text
-    assert len(tree.select(".cards li")) == 4
     assert len(tree.select(".course details[open]")) == 1
+
+
+def test_the_first_page_has_a_summary_four_paths_and_plots_that_lead_to_their_pages():
+    tree = PAGES[BOOK / "index.html"]
+    assert tree.select_one(".tag_beside .discrim-summary tr")
+    paths = [
+        [link["href"].removesuffix(".html") for link in card.select("a")] for card in tree.select(".cards li")
+    ]
+    assert [path[0] for path in paths] == ["tour", "recipes", "coming-from-r", "reference/index"]
+    plots = tree.select("section#plots > section")
+    assert len(plots) == 8
+    for plot in plots:
+        assert (BOOK / plot.h3.a["href"]).exists()
+        assert plot.select_one(".cell_output img")
+        assert not plot.select_one(".cell_input")
+        assert plot.find("p", recursive=False).get_text()
+
+
+def test_the_first_group_of_the_navigation_is_the_course():
+    group = PAGES[BOOK / "index.html"].select(".course details")[0]
+    assert group.summary.get_text() == "Getting started"
+    lessons = [link["href"].removesuffix(".html") for link in group.select("a")]
+    assert lessons[0] == "tour"
+    assert len(lessons) == 6
 
 
 def test_the_footer_has_the_version_and_links_to_licence_and_citation():
