@@ -16,6 +16,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 
 import discrim
+from discrim.report.plots.points import LIGHT
 
 bs4, nbformat = pytest.importorskip("bs4"), pytest.importorskip("nbformat")
 
@@ -207,6 +208,14 @@ def test_pictures_have_names_and_say_what_they_show():
             assert name.startswith(f"{page.stem}-") or re.match(r"[a-z-]+\.", name), (page, name)
             assert len(image["alt"].split()) > 3, (page, name, image["alt"])
             assert not image["alt"].endswith(name)
+
+
+def test_every_picture_on_light_paper_has_dark_colours():
+    pictures = [picture.read_text(encoding="utf-8") for picture in (BOOK / "_images").glob("*.svg")]
+    on_light_paper = [text for text in pictures if LIGHT.paper in text or "<image" in text]
+    assert on_light_paper
+    for text in on_light_paper:
+        assert re.search(r"var\(--c|class='night'|filter:url", text), text[:300]
 
 
 def test_the_gallery_is_a_grid_that_leads_to_each_section_with_its_question():

@@ -9,12 +9,21 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 from IPython.core.getipython import get_ipython
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib_inline.config import InlineBackend
 
-from discrim.report.plots.points import LIGHT, image_of
+from discrim.report.plots.points import (
+    CLASS_COLOURS,
+    COLOUR,
+    DARK,
+    LIGHT,
+    combine_modes,
+    dark_colour,
+    image_of,
+)
 
 INK_PARAMETERS = (
     "text.color axes.edgecolor axes.labelcolor xtick.color ytick.color patch.edgecolor hatch.color"
@@ -25,6 +34,9 @@ DARK_STYLE = (
     "{.day{display:none}.night{display:inline}}"
 )
 CSS_VARIABLE = "var(--c"
+LUMINANCE = (0.2126, 0.7152, 0.0722)
+"""Weights of red, green and blue in the luminance of a colour."""
+
 EMPTY_SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
 
 
@@ -62,25 +74,59 @@ def redraw_function() -> Callable[[], Any] | None:
     return (lambda: eval(last, shell.user_ns)) if is_plot_call else None
 
 
+def inverted_colour(colour: str) -> str:
+    """Invert the luminance of a colour "#rrggbb": white becomes dark paper, and black becomes dark ink."""
+    rgb, paper, ink = (np.array(mpl.colors.to_rgb(each)) for each in (colour, DARK.paper, DARK.ink))
+    return mpl.colors.to_hex(np.clip(paper + (rgb + 1 - 2 * rgb @ LUMINANCE) * (ink - paper), 0, 1))
+
+
+def invert_figure(svg: str) -> str:
+    """Add dark colours to an SVG: those of classes, ink and paper of the package, and others inverted.
+
+    Bitmaps are inverted by a filter.
+    """
+    colours = COLOUR.findall(svg)
+    # White becomes paper, unlike in plots of fits, where it is the colour of numbers in dark cells.
+    dark = [(dark_colour(c) if c != "#ffffff" else None) or inverted_colour(c) for c in colours]
+    svg = combine_modes(svg, dark, "g0")
+    if "<image" not in svg:
+        return svg
+    paper, ink = (np.array(mpl.colors.to_rgb(each)) for each in (DARK.paper, DARK.ink))
+    matrix = (np.eye(3) - 2 * np.array(LUMINANCE)) * (ink - paper)[:, None]
+    values = [*np.column_stack([matrix, np.zeros(3), ink]).ravel(), 0, 0, 0, 1, 0]
+    night = (
+        "<filter id='g0dark' color-interpolation-filters='sRGB'>"
+        f"<feColorMatrix values='{' '.join(f'{value:.4g}' for value in values)}'/></filter>"
+        "<style>@media screen and (prefers-color-scheme:dark){image{filter:url(#g0dark)}}</style>"
+    )
+    return svg.replace("</svg>", f"{night}</svg>")
+
+
 def figure_svg(figure: Figure) -> str:
     """Return a figure as SVG with a description; many points are embedded as an image."""
     if not figure.axes:
         return EMPTY_SVG
     words = escape(describe_figure(figure))
+    paper = mpl.colors.to_hex(figure.get_facecolor())
     image, draw = image_of(lambda: figure.axes[0]), redraw_function()
-    if CSS_VARIABLE not in image.light and draw is not None:
-        # The dark colours are only known when the figure is drawn again.
-        image = image_of(draw)
+    if CSS_VARIABLE not in image.light:
+        # The dark colours of a plot of a fit are known only when it is drawn again. The dark bitmap of any
+        # other figure has the ink of light mode on dark paper.
+        image = image_of(draw) if draw is not None else image._replace(dark="")
     size = f"width='{image.width}' height='{image.height}'"
     day, night = (
         picture if not picture.startswith("data:") else f"<image href='{picture}' {size}/>"
         for picture in (image.light, image.dark)
     )
+    has_dark_colours = CSS_VARIABLE in day
     if night and day != night:
         day = f"<style>{DARK_STYLE}</style><g class='day'>{day}</g><g class='night'>{night}</g>"
+        has_dark_colours = True
     if not day.startswith("<svg"):
         box = f"viewBox='0 0 {image.width} {image.height}'"
         day = f"<svg xmlns='http://www.w3.org/2000/svg' {size} {box}>{day}</svg>"
+    if not has_dark_colours and paper == LIGHT.paper:
+        day = invert_figure(day)
     return day.replace("<svg", f"<svg role='img' aria-label='{words}'", 1)
 
 
@@ -94,6 +140,7 @@ def set_up_figures() -> None:
         | dict.fromkeys(PAPER_PARAMETERS.split(), LIGHT.paper)
     )
     mpl.rcParams["legend.edgecolor"] = mpl.rcParams["grid.color"] = LIGHT.line
+    mpl.rcParams["axes.prop_cycle"] = mpl.cycler(color=CLASS_COLOURS)
     formatters = shell.display_formatter.formatters
     for each in formatters.values():
         each.pop(Figure, None)

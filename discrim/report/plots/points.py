@@ -673,7 +673,7 @@ def image_of(draw: Callable[[], Axes], name: str = "g0", tooltips: Sequence[str]
     size = [round(96 * inches) for inches in area[2:]]
     if isinstance(light_picture, str) and isinstance(dark_picture, str):
         dark_colours = (
-            [_dark_colour(colour) or colour for colour in COLOUR.findall(light_picture)]
+            [dark_colour(colour) or colour for colour in COLOUR.findall(light_picture)]
             if has_dark_colours
             else COLOUR.findall(dark_picture)
         )
@@ -683,7 +683,7 @@ def image_of(draw: Callable[[], Axes], name: str = "g0", tooltips: Sequence[str]
             else {_shorten_svg(COLOUR.sub("#", text), area, name) for text in (light_picture, dark_picture)}
         )
         if len(colourless) == 1:
-            combined = _shorten_svg(_combine_modes(light_picture, dark_colours, name), area, name)
+            combined = _shorten_svg(combine_modes(light_picture, dark_colours, name), area, name)
             return Image(_fill_tooltips(combined, tooltips), "", *size)
     light = _image_source(light_picture, area, name)
     dark = _image_source(dark_picture, area, f"{name}n")
@@ -772,7 +772,7 @@ COLOUR = re.compile("#[0-9a-f]{6}")
 """A colour as matplotlib writes it."""
 
 
-def _combine_modes(picture: str, dark_colours: Sequence[str], name: str) -> str:
+def combine_modes(picture: str, dark_colours: Sequence[str], name: str) -> str:
     """Combine the light and dark version of an SVG: each colour that differs becomes a CSS variable.
 
     Parameters
@@ -845,7 +845,7 @@ def _dark_outlines() -> dict[str, str]:
 
 
 @lru_cache(maxsize=4096)
-def _dark_colour(colour: str) -> str | None:
+def dark_colour(colour: str) -> str | None:
     """Return the dark-mode version of a colour "#rrggbb", or None if it is not a colour of the style.
 
     Colours of the style are ink, paper, lines, outlines, class colours and white, which does not change. The
@@ -1078,7 +1078,7 @@ def _all_have_dark_colours(text: str, figure: Any) -> bool:
         for cell_colours in shades
     ]
     all_class_colours = all(np.isin(cell_colours, classes).all() for cell_colours in codes)
-    all_have_dark = all(_dark_colour(colour) for colour in set(COLOUR.findall(text)))
+    all_have_dark = all(dark_colour(colour) for colour in set(COLOUR.findall(text)))
     return all_class_colours and all_have_dark and text.count("<image") == len(shades)
 
 
