@@ -25,6 +25,7 @@ from nbclient.exceptions import CellExecutionError
 sys.path.insert(0, str(ROOT / "vignettes" / "_ext"))
 import lite
 import notebooks
+from topics import TOPICS
 
 FOLDER = ROOT / "vignettes"
 PAGES = [page for page in sorted(FOLDER.glob("*.md")) if "kernelspec:" in page.read_text(encoding="utf-8")]
@@ -71,6 +72,12 @@ def test_there_is_a_vignette():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_vignettes_are_executed_by_myst_nb(page):
     assert is_myst_markdown_notebook(page.read_text(encoding="utf-8"))
+
+
+def test_each_topic_of_the_search_belongs_to_one_page():
+    assert set(TOPICS) <= {page.stem for page in FOLDER.glob("*.md")}
+    topics = [topic.lower() for page in TOPICS.values() for topic in page]
+    assert len(topics) == len(set(topics))
 
 
 WITHOUT_FIGURES = {"index", "gallery"}

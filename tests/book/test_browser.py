@@ -15,6 +15,7 @@ import threading
 import time
 import urllib.request
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -154,6 +155,31 @@ def test_the_search_finds_lda(address):
         return links
 
     assert run_in_tab(address, work) is True
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("shrinkage", "shrinkage-covariance"),
+        ("robust", "robust-discriminant-analysis"),
+        ("Box's M", "equal-covariances"),
+        ("wilks lambda", "canonical-variates"),
+        ("standard error", "logistic-regression"),
+        ("missing values", "new-observations"),
+        ("box_m", "reference/box_m"),
+    ],
+)
+def test_the_first_result_of_a_search_is_the_page_on_the_topic(address, query, page):
+    async def work(tab):
+        await tab.open(f"{(BOOK / 'search.html').as_uri()}?q={quote(query)}", 1280)
+        for _ in range(100):
+            first = await tab.evaluate("document.querySelector('#search-results li a')?.pathname")
+            if first:
+                return first
+            await asyncio.sleep(0.1)
+        return None
+
+    assert run_in_tab(address, work) == (BOOK / f"{page}.html").as_uri().removeprefix("file://")
 
 
 @pytest.fixture(scope="module")
