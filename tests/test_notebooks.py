@@ -46,6 +46,12 @@ def test_the_folder_contains_the_lessons_only():
     }
 
 
+def test_the_lessons_are_the_first_group_of_the_index():
+    index = (PAGES / "index.md").read_text(encoding="utf-8")
+    group = re.search(r"```\{toctree\}\n:caption: Getting started\n(.*?)```", index, re.DOTALL)
+    assert tuple(re.findall(r"<([\w-]+)>", group[1])) == LESSONS
+
+
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_notebook_is_not_older_than_its_page(lesson):
     page, notebook = PAGES / f"{lesson}.md", read_notebook(lesson)
