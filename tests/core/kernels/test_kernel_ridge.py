@@ -203,17 +203,20 @@ def test_rare_classes_are_in_the_sample_of_a_search(monkeypatch):
 
 
 @pytest.mark.parametrize("scale", ["sd", "ranks"])
-def test_search_is_of_all_rows_if_the_sampled_ones_are_equal(scale):
+def test_search_is_of_all_rows_if_the_sampled_ones_are_equal(scale, monkeypatch):
+    monkeypatch.setattr(kernel_ridge, "MAX_SEARCH_ROWS", 600)
+    monkeypatch.setattr(kernel_ridge, "N_SAMPLE_ROWS", 400)
+    n = 640
     rng = np.random.default_rng(3)
-    codes = rng.integers(0, 2, 1600)
-    outside = np.setdiff1d(np.arange(1600), sample_of_classes(codes, kernel_ridge.N_SAMPLE_ROWS, 50))
-    x = np.zeros((1600, 2))
+    codes = rng.integers(0, 2, n)
+    outside = np.setdiff1d(np.arange(n), sample_of_classes(codes, kernel_ridge.N_SAMPLE_ROWS, 50))
+    x = np.zeros((n, 2))
     x[outside[:200]] = rng.normal(size=(200, 2)) + codes[outside[:200], None]
     found = choose_kernel(
         KernelRows.from_rows(x, codes, None, 2, []), SearchSpace(("gaussian",), (scale,), None, None)
     )
     assert {candidate.source for candidate in found.candidates} == {"landmarks", "rows"}
-    shuffled = rng.permutation(1600)
+    shuffled = rng.permutation(n)
     other = choose_kernel(
         KernelRows.from_rows(x[shuffled], codes[shuffled], None, 2, []),
         SearchSpace(("gaussian",), (scale,), None, None),
@@ -222,7 +225,7 @@ def test_search_is_of_all_rows_if_the_sampled_ones_are_equal(scale):
     assert best == pytest.approx(other_best, rel=0.02)
     with pytest.raises(CoreDataError):
         choose_kernel(
-            KernelRows.from_rows(np.zeros((1600, 2)), codes, None, 2, []),
+            KernelRows.from_rows(np.zeros((n, 2)), codes, None, 2, []),
             SearchSpace(("gaussian",), (scale,), None, None),
         )
 

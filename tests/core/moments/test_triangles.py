@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -10,16 +12,32 @@ from discrim.core.moments.row_sums import RowSums, trapezoidal_root
 from discrim.design.design_rows import BLOCK_ROW_DIVISOR, _rows_per_block
 
 
+@cache
+def rows_of_classes(
+    n: int, p: int, k: int, weighted: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray]:
+    """Return rows, codes, weights or None, and the scatters of the classes from long double deviations."""
+    rng = np.random.default_rng(p)
+    codes = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    x = rng.normal(size=(n, p)) + 3.0 * rng.normal(size=(k, p))[codes] + 100.0
+    weights = rng.integers(1, 4, n).astype(float) if weighted else None
+    w = np.ones(n) if weights is None else weights
+    exact = np.empty((k, p, p), dtype=np.longdouble)
+    for block in range(k):
+        rows = np.longdouble(x[codes == block])
+        proportion = np.longdouble(w[codes == block])[:, None]
+        deviations = rows - (proportion * rows).sum(axis=0) / proportion.sum()
+        exact[block] = np.float64(deviations * proportion).T @ np.float64(deviations)
+    return x, codes, weights, exact
+
+
 @pytest.mark.parametrize("spread", ["pooled", "class"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("p", "k"), [(63, 1), (60, 6), (64, 3), (130, 2), (70, 40)])
 @pytest.mark.parametrize("m", [3, 150, 10_000])
 def test_scatters_of_many_columns(spread: str, weighted: bool, p: int, k: int, m: int) -> None:
-    rng = np.random.default_rng(p)
-    n = 2_000 if m > 3 else 300
-    codes = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
-    x = rng.normal(size=(n, p)) + 3.0 * rng.normal(size=(k, p))[codes] + 100.0
-    weights = rng.integers(1, 4, n).astype(float) if weighted else None
+    n = 1_000 if m > 3 else 300
+    x, codes, weights, exact = rows_of_classes(n, p, k, weighted)
     blocks = [
         (
             x[start : start + m],
@@ -29,13 +47,6 @@ def test_scatters_of_many_columns(spread: str, weighted: bool, p: int, k: int, m
         for start in range(0, n, m)
     ]
     gathered = gather(blocks, n_classes=k, n_columns=p, required_moments=spread, with_roots=False)
-    w = np.ones(n) if weights is None else weights
-    exact = np.empty((k, p, p), dtype=np.longdouble)
-    for block in range(k):
-        rows = np.longdouble(x[codes == block])
-        proportion = np.longdouble(w[codes == block])[:, None]
-        deviations = rows - (proportion * rows).sum(axis=0) / proportion.sum()
-        exact[block] = np.float64(deviations * proportion).T @ np.float64(deviations)
     expected = np.float64(exact.sum(axis=0, keepdims=True) if gathered.scatter_type == "pooled" else exact)
     sizes = np.sqrt(np.diagonal(expected, axis1=1, axis2=2))
     error = np.abs(gathered.scatters - expected) / sizes[:, :, None] / sizes[:, None, :]
@@ -51,7 +62,7 @@ def test_column_strides_are_not_powers_of_two(p: int, in_place: bool) -> None:
     assert rows // BLOCK_ROW_DIVISOR % 2
 
 
-@pytest.mark.parametrize(("m", "p"), [(1, 3), (5, 11), (20, 39), (20, 200), (60, 3_000), (50, 20)])
+@pytest.mark.parametrize(("m", "p"), [(1, 3), (5, 11), (20, 39), (20, 200), (60, 600), (50, 20)])
 @pytest.mark.parametrize("kind", ["regular", "zero columns first", "collinear rows", "unequal sizes"])
 def test_root_of_rows_equals_the_qr_decomposition(m: int, p: int, kind: str) -> None:
     rows = np.random.default_rng(m).normal(size=(m, p))

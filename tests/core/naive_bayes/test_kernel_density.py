@@ -56,7 +56,7 @@ def test_kernel_sums_are_accurate_everywhere(kind):
     )
     at = np.concatenate([near, far])
     found = KernelSums(points, density.weights, h).log_sums(at, np.full(len(at), h))
-    for i in [*range(0, 300, 50), *range(300, len(at), 2)]:
+    for i in [*range(0, 300, 100), *range(300, len(at), 3)]:
         expected = exact_log(points, density.weights, at[i], h)
         assert abs(found[i] - expected) <= 1e-14 * max(1.0, abs(expected))
 
@@ -64,7 +64,7 @@ def test_kernel_sums_are_accurate_everywhere(kind):
 @pytest.mark.parametrize("kind", tables(10, 0))
 @pytest.mark.parametrize("weighted", [False, True])
 def test_expansions_match_direct_sums(kind, weighted, monkeypatch):
-    values = tables(2500, 3)[kind]
+    values = tables(1200, 3)[kind]
     weights = np.random.default_rng(4).integers(1, 5, len(values)).astype(float) if weighted else None
     found = []
     for fewest in (kernel_boxes.MAX_DIRECT_POINTS, 10**9):
@@ -105,14 +105,14 @@ def test_boxes_near_clusters_are_accurate(kind):
     found = boxes.log_sums(at, np.full(4000, h))
     assert near.sum() > 800
     assert np.isfinite(found[near]).mean() > 0.97
-    for i in np.flatnonzero(np.isfinite(found))[::800].tolist():
+    for i in np.flatnonzero(np.isfinite(found))[::2000].tolist():
         expected = exact_log(points, np.ones(6000), at[i], h)
         assert abs(found[i] - expected) <= 2e-14 * max(1.0, abs(expected))
-    exponents = -0.5 * ((at[::3, None] - points) / h) ** 2
+    exponents = -0.5 * ((at[::9, None] - points) / h) ** 2
     peak = exponents.max(axis=1)
     direct = np.log(np.exp(exponents - peak[:, None]).sum(axis=1)) + peak
-    some = np.isfinite(found[::3])
-    np.testing.assert_allclose(found[::3][some], direct[some], rtol=2e-14, atol=2e-14)
+    some = np.isfinite(found[::9])
+    np.testing.assert_allclose(found[::9][some], direct[some], rtol=2e-14, atol=2e-14)
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_very_different_weights_keep_precision():
     weights = np.where(points < 3, 1.0, 1e-9)
     at, h = rng.uniform(-5, 12, 600), np.full(600, 0.2)
     found = KernelSums(points, weights, 0.2).log_sums(at, h)
-    for i in range(0, 600, 60):
+    for i in range(0, 600, 120):
         expected = exact_log(points, weights, at[i], 0.2)
         assert abs(found[i] - expected) <= 2e-14 * max(1.0, abs(expected))
 

@@ -139,7 +139,7 @@ def threads_of_passes(monkeypatch, n, p):
 
 def test_threads_of_a_pass_depend_on_its_size(monkeypatch):
     assert threads_of_passes(monkeypatch, 500, 50) == {1}
-    assert threads_of_passes(monkeypatch, 60_000, 50) == {2}
+    assert threads_of_passes(monkeypatch, 1_700, 250) == {2}
     assert blas_threads() == {2}
 
 

@@ -48,11 +48,10 @@ def simulate_genes(k: int, seed: int, n: int = 24, p: int = 700) -> tuple[np.nda
 
 @pytest.mark.parametrize("ridge", [0.0, 0.05])
 @pytest.mark.parametrize("k", [2, 3, 4])
-@pytest.mark.parametrize("seed", range(2))
 def test_working_sets_find_the_directions_of_all_columns(
-    k: int, seed: int, ridge: float, monkeypatch: pytest.MonkeyPatch
+    k: int, ridge: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    x, codes = simulate_genes(k, seed)
+    x, codes = simulate_genes(k, seed=0)
     moments = ClassMoments.from_block(x, codes, n_classes=k, required_moments="thin")
     prior = np.full(k, 1 / k)
     penalties = sparse_lda.max_path_penalty(moments) * np.geomspace(1.0, 0.05, 6)

@@ -26,20 +26,25 @@ class Exact(NamedTuple):
     llf: float
 
 
-def exact(x: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> Exact:
-    """Maximum likelihood of rows x (n, p) with classes 0, ..., K - 1, against class 0, from zero."""
+def exact(x: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, start: np.ndarray) -> Exact:
+    """Maximum likelihood of rows x (n, p) with classes 0, ..., K - 1, against class 0.
+
+    The likelihood is concave, so that the coefficients (p + 1, K - 1) from which Newton's method starts only
+    reduce the number of steps.
+    """
     with mp.workdps(DIGITS):
         rows = [[mp.mpf(1), *map(mp.mpf, row)] for row in x.tolist()]
         known = codes.tolist()
         times = [mp.mpf(1)] * len(rows) if weights is None else [mp.mpf(w) for w in weights.tolist()]
         p1, q = len(rows[0]), int(codes.max())
-        beta = mp.matrix(q * p1, 1)
+        beta = mp.matrix(start.T.ravel().tolist())
         for _ in range(60):
             llf, score, information = _pass(rows, known, times, beta, q)
             step = mp.lu_solve(information, score)
             beta += step
             size = max(abs(s) for s in beta)
-            if max(abs(s) for s in step) < mp.mpf(10) ** -40 * size:
+            if max(abs(s) for s in step) < mp.mpf(10) ** -20 * size:
+                # The error was that of the step, and is now its square.
                 break
         else:
             raise ArithmeticError("Newton's method has not converged")
@@ -85,7 +90,7 @@ def _pass(
 def compare(x: np.ndarray, codes: np.ndarray, rtol: float, weights: np.ndarray | None = None) -> None:
     columns = [f"x{j}" for j in range(x.shape[1])]
     fit = logistic("y ~ .", pd.DataFrame(x, columns=columns).assign(y=codes), weights=weights)
-    wanted = exact(x, codes, weights)
+    wanted = exact(x, codes, weights, fit.params.to_numpy())
     np.testing.assert_allclose(fit.params, wanted.coef, rtol=rtol)
     np.testing.assert_allclose(fit.bse, wanted.se, rtol=rtol)
     assert fit.llf == pytest.approx(wanted.llf, rel=rtol)
@@ -98,9 +103,16 @@ def drawn(k: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((len(codes), 2)) + middle[codes], codes
 
 
-@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
-@pytest.mark.parametrize("offset", [1.0, 1e2, 1e4, 1e6, 1e8])
-@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize(
+    ("k", "offset", "unit"),
+    # Two classes with all pairs, three with one unit in turn for each offset.
+    [
+        pytest.param(k, offset, unit, marks=() if k == 2 or (i + j) % 3 == 0 else pytest.mark.exhaustive)
+        for k in (2, 3)
+        for i, offset in enumerate((1.0, 1e2, 1e4, 1e6, 1e8))
+        for j, unit in enumerate((1e-8, 1.0, 1e8))
+    ],
+)
 def test_offsets_and_units_do_not_reduce_precision(k, offset, unit):
     z, codes = drawn(k)
     # One column moves and the other only changes its unit, and then both move.
@@ -121,6 +133,7 @@ def test_data_as_in_nist_s_smls(leading):
     compare((leading + tenths / 10)[:, None], np.repeat([0, 1, 2], 9), 1e-13)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.CollinearWarning")
 @pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6])
 def test_precision_of_correlated_columns_follows_condition_number(gap):
     z, codes = drawn(3)

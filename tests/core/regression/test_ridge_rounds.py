@@ -121,7 +121,7 @@ def test_paths_of_training_sets_are_those_of_separate_fits(k, l1_ratio):
     z[1, 10:] = z[1, 10]
     counts[5, :10] = 0.0
     model = Likelihood(z, model.codes, model.weights, k)
-    strengths = path_strengths(model, l1_ratio, 30)
+    strengths = path_strengths(model, l1_ratio, 12)
     path = penalized_path(model, l1_ratio, strengths, 50)
     tests = [np.flatnonzero(set_counts == 0) for set_counts in counts]
     together = training_path_scores(model, counts, tests, l1_ratio, strengths, path, 50)
@@ -140,7 +140,7 @@ def test_paths_of_training_sets_are_those_of_separate_fits(k, l1_ratio):
 def test_solutions_of_training_sets_satisfy_the_conditions(k, l1_ratio):
     model = rows(120, 7, k, seed=5)
     counts = (np.arange(120) % 5 != np.arange(5)[:, None]).astype(float)
-    strengths = path_strengths(model, l1_ratio, 40)
+    strengths = path_strengths(model, l1_ratio, 15)
     path = penalized_path(model, l1_ratio, strengths, 50)
     sets = TrainingPaths(model, counts, l1_ratio, 50)
     last = model.null_coef()

@@ -5,6 +5,8 @@ Expected values are those of eighty-digit arithmetic, of wider floats, or identi
 
 from __future__ import annotations
 
+from functools import cache
+
 import mpmath
 import numpy as np
 import pandas as pd
@@ -72,7 +74,7 @@ def test_log_posteriors_lose_no_digits_to_a_class_that_is_far_away(gaps, p, meth
         )
         return {"logs": ref.log_posteriors(scores)}
 
-    value, loss = ref.inherent_loss(run, x, draws=4, floors={"logs": 1.0})
+    value, loss = ref.inherent_loss(run, x, draws=2, floors={"logs": 1.0})
     fit = discrim.lda("y ~ .", frame, prior=prior.tolist())
     got = fit.predict_log_proba(method=method).to_numpy()
     error = ref.relative_change(ref.exact(got) - value["logs"], value["logs"], 1.0)
@@ -98,7 +100,7 @@ def test_log_posteriors_keep_their_digits_wherever_zero_lies(shift, gap):
         )
         return {"logs": ref.log_posteriors(scores)}
 
-    value, loss = ref.inherent_loss(run, x, draws=4, floors={"logs": 1.0})
+    value, loss = ref.inherent_loss(run, x, draws=2, floors={"logs": 1.0})
     fit = discrim.lda("y ~ .", pd.DataFrame(x).add_prefix("x").assign(y=codes), prior="equal")
     error = ref.relative_change(
         ref.exact(fit.predict_log_proba().to_numpy()) - value["logs"], value["logs"], 1.0
@@ -106,7 +108,7 @@ def test_log_posteriors_keep_their_digits_wherever_zero_lies(shift, gap):
     assert (error <= 10 * np.maximum(loss["logs"], 10.0**-15.5)).all(), error.max()
 
 
-def wide_scores(x, codes, k):
+def extended_scores(x, codes, k):
     """Log posteriors of a linear discriminant analysis in 64-bit mantissas, from gaps to each row's best."""
     x = x.astype(np.longdouble)
     means = np.stack([x[codes == c].sum(axis=0) / (codes == c).sum() for c in range(k)])
@@ -135,11 +137,9 @@ def wide_scores(x, codes, k):
     return logs
 
 
-@pytest.mark.parametrize("room", [None, 100], ids=["held", "made for the rows"])
-@pytest.mark.parametrize("form", ["clusters", "line", "scattered", "plane"])
-def test_many_classes_at_any_distances(form, room, monkeypatch):
-    if room is not None:
-        monkeypatch.setattr(nearest_means, "MAX_STORED_COEFS", room)
+@cache
+def many_classes(form):
+    """Return rows, codes and log posteriors of 150 classes whose centres have a form."""
     rng = np.random.default_rng(5)
     k, p = 150, 3
     centres = {
@@ -150,8 +150,17 @@ def test_many_classes_at_any_distances(form, room, monkeypatch):
     }[form]
     codes = np.repeat(np.arange(k), 4)
     x = centres[codes] + rng.standard_normal((len(codes), p))
+    return x, codes, extended_scores(x, codes, k)
+
+
+@pytest.mark.parametrize("room", [None, 100], ids=["held", "made for the rows"])
+@pytest.mark.parametrize("form", ["clusters", "line", "scattered", "plane"])
+def test_many_classes_at_any_distances(form, room, monkeypatch):
+    if room is not None:
+        monkeypatch.setattr(nearest_means, "MAX_STORED_COEFS", room)
+    x, codes, wanted = many_classes(form)
     fit = discrim.lda("y ~ .", pd.DataFrame(x).add_prefix("x").assign(y=codes), prior="equal")
-    wanted, got = wide_scores(x, codes, k), fit.predict_log_proba().to_numpy()
+    got = fit.predict_log_proba().to_numpy()
     # What the last bits of the farthest rows do to the covariance, over the square root of their number.
     inherent = np.finfo(float).eps * np.abs(x).max() / np.sqrt(len(x))
     np.testing.assert_allclose(got, wanted, rtol=10 * inherent + 1e-13, atol=10 * inherent + 1e-13)
@@ -166,7 +175,7 @@ def test_leave_one_out_loses_no_digits_to_a_class_that_is_far_away(gaps):
     def run(values):
         return {"logs": ref.leave_one_out(values, codes, False, positions=which)}
 
-    value, loss = ref.inherent_loss(run, x, draws=4, floors={"logs": 1.0})
+    value, loss = ref.inherent_loss(run, x, draws=2, floors={"logs": 1.0})
     got = discrim.lda("y ~ .", frame).leave_one_out().drop(columns="label").to_numpy()[which]
     exact = ref.to_float(ref.exp(value["logs"]))
     allowed = 10 * exact * np.maximum(loss["logs"] * np.maximum(1, -ref.to_float(value["logs"])), 10**-15.5)
