@@ -28,9 +28,9 @@ SHORT = {
 PAGE = Path(__file__).parents[2] / "vignettes" / "sample-size.md"
 CASE = ["study", "interval", "of", "setting"]
 SHOWN = pd.read_csv(PAGE.parent / "data" / "coverage.csv", index_col=CASE)
-SAMPLES = 40
+SAMPLES = 20
 KEPT = pd.read_csv(Path(__file__).with_name("coverage.csv"), index_col=CASE)
-"""Written by ``python -m tests.benchmarks.coverage --samples 40 --write tests/inference/coverage.csv``."""
+"""Written by ``python -m tests.benchmarks.coverage --samples 20 --write tests/inference/coverage.csv``."""
 
 
 def spread(share, samples):
@@ -41,7 +41,7 @@ def spread(share, samples):
 @pytest.mark.slow
 @pytest.mark.parametrize("study", list(STUDIES))
 def test_a_short_run_reproduces_the_recorded_coverage(study):
-    """Forty samples of three hundred: where an interval has changed, both tables are to be written anew."""
+    """Twenty samples instead of three hundred: if an interval has changed, write both tables again."""
     simulated_coverage, recorded, page_rows = (
         simulate_study(study, SAMPLES),
         KEPT.loc[study],
@@ -49,7 +49,7 @@ def test_a_short_run_reproduces_the_recorded_coverage(study):
     )
     assert simulated_coverage.index.tolist() == recorded.index.tolist() == page_rows.index.tolist()
     assert simulated_coverage["samples"].tolist() == recorded["samples"].tolist()
-    # The seed is the same; a figure moves by a sample where sums are rounded otherwise.
+    # The seed is the same; a figure moves by one sample if sums are rounded differently.
     assert (np.abs(simulated_coverage["covers"] - recorded["covers"]) <= 1.5 / recorded["samples"]).all()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from discrim import lda, naive_bayes, qda
+from discrim import LDAResults, lda, naive_bayes, qda
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import DataError, MissingPredictionWarning
 from discrim.inference.error_rates import confusion_counts
@@ -31,15 +32,25 @@ COSTS_OF_TWO = {
 }
 
 
-def on_a_grid(d: float, prior: np.ndarray, costs: np.ndarray, factor: float = 1.0) -> np.ndarray:
-    """Mean costs by class of the rule of least expected cost between normals at d and 0, on a fine grid."""
+@cache
+def fine_grid(d: float, factor: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return exp(-factor z^2 / 2) for normals at d and 0 on a grid, and their probabilities of its cells."""
     x = np.linspace(-12, 12 + d, 400_001)
     logs = np.stack([-((x - d) ** 2) / 2, -(x**2) / 2])
-    with np.errstate(divide="ignore"):
-        weights = np.exp(factor * logs + np.log(prior)[:, None])
-    predicted = np.argmin(costs.T @ weights, axis=0)
-    height = np.exp(logs) / np.sqrt(2 * np.pi) * (x[1] - x[0])
-    return (costs[:, predicted] * height).sum(axis=1)
+    return np.exp(factor * logs), np.exp(logs) / np.sqrt(2 * np.pi) * (x[1] - x[0])
+
+
+def on_a_grid(d: float, prior: np.ndarray, costs: np.ndarray, factor: float = 1.0) -> np.ndarray:
+    """Mean costs by class of the rule of least expected cost between normals at d and 0, on a fine grid."""
+    densities, probabilities = fine_grid(d, factor)
+    first, second = (prior * costs.T) @ densities
+    mass = probabilities @ (first <= second)
+    return costs[:, 0] * mass + costs[:, 1] * (probabilities.sum(axis=1) - mass)
+
+
+@cache
+def fit_two(prior: tuple[float, float], method: str) -> LDAResults:
+    return lda("species ~ sepal_length + sepal_width", TWO, prior=list(prior), method=method)
 
 
 @pytest.mark.parametrize("kind", COSTS_OF_TWO)
@@ -47,7 +58,7 @@ def on_a_grid(d: float, prior: np.ndarray, costs: np.ndarray, factor: float = 1.
 def test_two_class_costs_agree_with_a_fine_grid(kind, prior):
     costs = np.array(COSTS_OF_TWO[kind], dtype=float)
     for method in ("moment", "mle"):
-        fit = lda("species ~ sepal_length + sepal_width", TWO, prior=list(prior), method=method)
+        fit = fit_two(prior, method)
         d = float(np.sqrt(fit.distances()["D2"].iloc[0]))
         got = fit.error_rates(["D", "DS"], costs=costs, by_class=True)
         for name, shrink in (("D", 1.0), ("DS", (98 - 3) / 98)):
@@ -59,28 +70,34 @@ def test_two_class_costs_agree_with_a_fine_grid(kind, prior):
             assert got.loc[name, "estimate"] == pytest.approx(grid_costs @ prior, abs=2e-4)
 
 
-@pytest.mark.parametrize("kind", COSTS_OF_TWO)
-def test_expected_costs_of_an_estimated_rule_agree_with_a_simulation(kind):
-    costs, counts, p, nu, gap = np.array(COSTS_OF_TWO[kind], float), np.array([60.0, 40.0]), 3, 98, 1.8
-    prior = np.array([0.7, 0.3])
-    rng, size = np.random.default_rng(1), 20_000
+@cache
+def estimated_rules(gap: float, counts: tuple[float, float], nu: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return slope lengths (size,) of simulated rules, and scores of the true means (2, size) by them."""
+    rng, size, p = np.random.default_rng(1), 20_000, 3
     truth = np.array([[gap, 0.0, 0.0], [0.0, 0.0, 0.0]])
     means = truth + rng.standard_normal((size, 2, p)) / np.sqrt(counts)[:, None]
     noise = rng.standard_normal((size, nu, p))
     within = np.swapaxes(noise, 1, 2) @ noise / nu
     slopes = np.linalg.solve(within, (means[:, 0] - means[:, 1])[..., None])[..., 0]
-    length, midpoints = np.linalg.norm(slopes, axis=1), means.mean(axis=1)
+    centres = ((truth[:, None] - means.mean(axis=1)) * slopes).sum(axis=2)
+    return np.linalg.norm(slopes, axis=1), centres
+
+
+@pytest.mark.parametrize("kind", COSTS_OF_TWO)
+def test_expected_costs_of_an_estimated_rule_agree_with_a_simulation(kind):
+    costs, counts, p, nu, gap = np.array(COSTS_OF_TWO[kind], float), np.array([60.0, 40.0]), 3, 98, 1.8
+    prior = np.array([0.7, 0.3])
+    length, centres = estimated_rules(gap, tuple(counts), nu)
     regret = np.array([costs[0, 1] - costs[0, 0], costs[1, 0] - costs[1, 1]])
     # The first class is called where pi_1 f_1 regret_1 > pi_2 f_2 regret_2, and in a tie.
     paid = np.empty(2)
     for k in (0, 1):
-        centre = ((truth[k] - midpoints) * slopes).sum(axis=1)
         if (regret > 0).all() or (regret < 0).all():
             cut = np.log(prior[1] * regret[1] / (prior[0] * regret[0]))
-            first = stats.norm.sf((cut - centre) / length)
+            first = stats.norm.sf((cut - centres[k]) / length)
             first = first if regret[0] > 0 else 1 - first
         else:
-            first = np.full(size, float(regret[0] >= 0 and regret[1] <= 0))
+            first = np.full(len(length), float(regret[0] >= 0 and regret[1] <= 0))
         paid[k] = costs[k, 0] * first.mean() + costs[k, 1] * (1 - first.mean())
     with np.errstate(divide="ignore"):
         error_rate = two_class_error_rate(
@@ -114,23 +131,32 @@ COSTS_OF_THREE = [
 ]
 
 
+@cache
+def simulated_posteriors(
+    formula: str, prior: tuple[float, ...] | None
+) -> tuple[LDAResults, list[np.ndarray]]:
+    """Return a fit to the iris data, and its posteriors of rows that are drawn from each of its classes."""
+    fit = lda(formula, IRIS, prior=prior)
+    rng, n, root = np.random.default_rng(3), 60_000, np.linalg.cholesky(fit.cov)
+    draws = [mean + rng.standard_normal((n, len(fit.terms))) @ root.T for mean in fit.means.to_numpy()]
+    return fit, [fit.predict_proba(pd.DataFrame(x, columns=fit.terms)).to_numpy() for x in draws]
+
+
 @pytest.mark.parametrize("costs", COSTS_OF_THREE)
-@pytest.mark.parametrize("prior", [None, [0, 0.5, 0.5]])
+@pytest.mark.parametrize("prior", [None, (0, 0.5, 0.5)])
 @pytest.mark.parametrize(
     "formula", ["species ~ .", "species ~ sepal_length + sepal_width", "species ~ sepal_width"]
 )
 def test_three_class_rates_agree_with_simulated_rows(costs, prior, formula):
-    fit = lda(formula, IRIS, prior=prior)
+    fit, posteriors = simulated_posteriors(formula, prior)
     got = fit.error_rates(["D"], costs=costs, by_class=True).loc["D"]
     again = fit.error_rates(["D"], costs=costs, by_class=True).loc["D"]
     pd.testing.assert_series_equal(got, again)
     paid = 1 - np.eye(3) if costs is None else np.array(costs, dtype=float)
-    rng, n, root = np.random.default_rng(3), 60_000, np.linalg.cholesky(fit.cov)
     for k, label in enumerate(fit.classes):
-        x = fit.means.to_numpy()[k] + rng.standard_normal((n, len(fit.terms))) @ root.T
-        labels = fit.predict(pd.DataFrame(x, columns=fit.terms), costs=costs)
-        row_costs = paid[k, fit.classes.get_indexer(labels)]
-        assert got[label] == pytest.approx(row_costs.mean(), abs=4.5 * row_costs.std() / np.sqrt(n) + 1e-4)
+        row_costs = paid[k, (posteriors[k] @ paid).argmin(axis=1)]
+        error = row_costs.std() / np.sqrt(len(row_costs))
+        assert got[label] == pytest.approx(row_costs.mean(), abs=4.5 * error + 1e-4)
     assert got["estimate"] == pytest.approx(fit.prior @ got[list(fit.classes)].astype(float))
 
 
@@ -177,7 +203,7 @@ def test_the_standard_error_agrees_with_samples(costs):
         return multiclass_error_rate(of, counts, nu, log_prior, costs, 0.95, shrunk=False, density_factor=1.0)
 
     rng, estimates = np.random.default_rng(2), []
-    for _ in range(50 if costs is not None else 120):
+    for _ in range(40 if costs is not None else 60):
         noise = rng.standard_normal((nu, 2))
         root = np.linalg.cholesky(noise.T @ noise / nu)
         sampled_means = means + rng.standard_normal(means.shape) / np.sqrt(counts)[:, None]
