@@ -116,8 +116,8 @@ def test_shrunk_eigenvalues_tend_to_the_oracle(
     population: Callable[[int], Floats], smallest: float, concentration: float
 ) -> None:
     small_sample, large_sample = (
-        np.mean([improvement(population(p), round(p / concentration), i) for i in range(4)], axis=0)
-        for p in (50, 300)
+        np.mean([improvement(population(p), round(p / concentration), i) for i in range(3)], axis=0)
+        for p in (50, 240)
     )
     assert large_sample[0] > max(small_sample[0], smallest)
     assert abs(large_sample[1] - 1.0) < 0.02

@@ -132,7 +132,7 @@ def test_a_row_without_which_the_covariance_is_singular_is_judged_by_its_limit()
 
 @pytest.mark.slow
 def test_k_is_chosen_by_the_covariance_without_each_row():
-    wine = load_wine()
+    wine = load_wine()[::2]
     fit = knn("cultivar ~ .", wine, metric="mahalanobis", grid=[1, 5, 20])
     for k, error in zip(fit.path["k"], fit.path["error"], strict=True):
         wrong = [

@@ -194,7 +194,7 @@ progress.DELAY = progress.INTERVAL = 0.0
 from discrim import cross_validate, knn, lda
 from discrim.datasets import load_iris
 print("before")
-cross_validate(lda("species ~ .", load_iris()), repeats=3, seed=1)
+cross_validate(lda("species ~ .", load_iris()), folds=3, seed=1)
 try:
     with progress.Progress(3, "ends early") as task:
         task(1)
