@@ -159,7 +159,7 @@ def test_e_step_sums_equal_direct_sums(form):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_runs_together_equal_runs_apart(form, monkeypatch):
-    monkeypatch.setattr(em, "MAX_BATCH_RUNS", 5)
+    monkeypatch.setattr(em, "MAX_BATCH_RUNS", 4)
     rng = np.random.default_rng(4)
     shapes = [(3, 70), (3, 50)]
     rows = [ClassRows(rng.normal(size=shape) ** 3, rng.integers(1, 3, shape[1]) * 1.0) for shape in shapes]

@@ -31,10 +31,17 @@ def rows_of_classes(
     return x, codes, weights, exact
 
 
-@pytest.mark.parametrize("spread", ["pooled", "class"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("p", "k"), [(63, 1), (60, 6), (64, 3), (130, 2), (70, 40)])
-@pytest.mark.parametrize("m", [3, 150, 10_000])
+@pytest.mark.parametrize(
+    ("spread", "weighted", "p", "k", "m"),
+    # Pooled scatters with or without weights in turn, and those of classes the other way round.
+    [
+        pytest.param(spread, weighted, *size, m, marks=() if (g + h + i + j) % 2 else pytest.mark.exhaustive)
+        for g, spread in enumerate(("pooled", "class"))
+        for h, weighted in enumerate((False, True))
+        for i, size in enumerate([(63, 1), (60, 6), (64, 3), (130, 2), (70, 40)])
+        for j, m in enumerate((3, 150, 10_000))
+    ],
+)
 def test_scatters_of_many_columns(spread: str, weighted: bool, p: int, k: int, m: int) -> None:
     n = 1_000 if m > 3 else 300
     x, codes, weights, exact = rows_of_classes(n, p, k, weighted)

@@ -79,7 +79,7 @@ def terminal():
 
 def tables():
     rng = np.random.default_rng(3)
-    x = rng.normal(size=(300, 3))
+    x = rng.standard_t(5, size=(300, 3))
     codes = rng.integers(0, 3, 300)
     return pd.DataFrame(x + codes[:, None]).add_prefix("x").assign(y=codes)
 
@@ -99,6 +99,7 @@ TASKS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.NoSeparationWarning")
 @pytest.mark.parametrize("what", TASKS)
 def test_long_task_shows_one_line_and_clears_it(terminal, at_once, what):
     shown = terminal()
@@ -160,6 +161,7 @@ def test_closed_terminal_does_not_stop_the_task(terminal, at_once):
 # ---- no terminal
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.NoSeparationWarning")
 def test_nothing_is_shown_without_a_terminal(at_once, capfd):
     for task in TASKS.values():
         task(tables())

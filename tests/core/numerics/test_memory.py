@@ -117,6 +117,7 @@ def test_too_large_tables_of_classes_are_refused(small_machine):
 VERBS = [lda, qda, naive_bayes, logistic, indicator, partial(shrunken_centroids, threshold=0.5)]
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.UninformativeFitWarning")
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("weight", [1e300, 1e307, 1.7e308, 5e-324])
 def test_weights_out_of_range_are_refused_with_a_working_hint(verb, weight):

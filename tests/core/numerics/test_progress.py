@@ -174,6 +174,7 @@ def test_without_a_terminal_it_is_looked_for_once_per_task(clock):
     assert stream.getvalue() == ""
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.NoSeparationWarning")
 @pytest.mark.parametrize("verb", ["lda", "logistic", "knn", "perceptron"])
 def test_cross_validation_counts_each_fold_of_each_repeat(clock, bars, verb):
     options = {"k": 3} if verb == "knn" else {"bias_reduction": True} if verb == "logistic" else {}

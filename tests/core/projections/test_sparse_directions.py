@@ -54,7 +54,7 @@ def test_working_sets_find_the_directions_of_all_columns(
     x, codes = simulate_genes(k, seed=0)
     moments = ClassMoments.from_block(x, codes, n_classes=k, required_moments="thin")
     prior = np.full(k, 1 / k)
-    penalties = sparse_lda.max_path_penalty(moments) * np.geomspace(1.0, 0.05, 6)
+    penalties = sparse_lda.max_path_penalty(moments) * np.geomspace(1.0, 0.05, 4)
     fits = fit_sparse_path(moments, prior, penalties, ridge=ridge, ncomp=None)
     by_columns = fit_sparse(moments, prior, by="nonzero", tuning=(6,) * (k - 1), ridge=ridge)
     monkeypatch.setattr(sparse_lda, "WORKING_SET_RATIO", 10**6)
