@@ -35,7 +35,7 @@ COSTS_OF_TWO = {
 @cache
 def fine_grid(d: float, factor: float) -> tuple[np.ndarray, np.ndarray]:
     """Return exp(-factor z^2 / 2) for normals at d and 0 on a grid, and their probabilities of its cells."""
-    x = np.linspace(-12, 12 + d, 400_001)
+    x = np.linspace(-9, 9 + d, 300_001)
     logs = np.stack([-((x - d) ** 2) / 2, -(x**2) / 2])
     return np.exp(factor * logs), np.exp(logs) / np.sqrt(2 * np.pi) * (x[1] - x[0])
 
