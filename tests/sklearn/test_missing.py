@@ -22,7 +22,7 @@ MEASURES = COMPLETE.mask(np.random.default_rng(0).random(COMPLETE.shape) < 0.1)
 ESTIMATORS = [
     (LDAClassifier, discrim.lda, {}),
     (QDAClassifier, discrim.qda, {}),
-    (MixtureClassifier, discrim.mixture, {"components": 2, "seed": 1}),
+    (MixtureClassifier, discrim.mixture, {"components": 2, "starts": 1, "tol": 1e-4, "seed": 1}),
 ]
 
 

@@ -46,6 +46,7 @@ def test_classes_are_in_the_order_of_the_estimator():
     assert (found == other.predict_set(X[NEW], 0.8, calibration=(X[HELD], Y[HELD]))[:, ::-1]).all()
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.NoSeparationWarning")
 def test_estimators_of_formulas_fits_lines_and_batches():
     formula = FormulaClassifier("species ~ log(petal_length)", "qda").fit(IRIS[OWN], Y[OWN])
     fit = discrim.qda("species ~ log(petal_length)", IRIS[OWN])
