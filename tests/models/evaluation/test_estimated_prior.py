@@ -324,7 +324,7 @@ def test_intervals_cover_the_shares():
     """Rows drawn from the law that is known: 95 % intervals, and the test's level at the fit's prior."""
     distribution = discrim.bayes([0.5, 0.3, 0.2], {k: stats.norm(1.5 * i, 1) for i, k in enumerate("abc")})
     rng = np.random.default_rng(7)
-    true, runs = np.array([0.5, 0.3, 0.2]), 150
+    true, runs = np.array([0.5, 0.3, 0.2]), 70
     covered, rejected = np.zeros((2, 3)), 0
     for _ in range(runs):
         x = 1.5 * rng.choice(3, size=400, p=true) + rng.normal(size=400)

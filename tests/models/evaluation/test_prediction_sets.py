@@ -57,8 +57,9 @@ def brute_force(verb, table, new, level, by, prior=None):
     )
 
 
-@pytest.mark.parametrize("prior", [None, {"Adelie": 0.2, "Chinstrap": 0.5, "Gentoo": 0.3}])
-@pytest.mark.parametrize("by", [None, "class"])
+@pytest.mark.parametrize(
+    ("by", "prior"), [(None, None), ("class", {"Adelie": 0.2, "Chinstrap": 0.5, "Gentoo": 0.3})]
+)
 def test_leave_one_out_sets_equal_sets_by_refits(by, prior):
     table, new = PENGUINS[::10], PENGUINS[1::9]
     expected, own = brute_force(discrim.qda, table, new, 0.8, by, prior)
