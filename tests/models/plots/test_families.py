@@ -36,7 +36,13 @@ PICTURES = {
 }
 
 
-@pytest.mark.parametrize("name", PICTURES)
+# Their numbers have tests of their own.
+SLOW = {"path", "posteriors", "log_determinants", "fitted"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in PICTURES]
+)
 def test_pictures_equal_their_references(name):
     try:
         assert_looks_like(PICTURES[name](), name)

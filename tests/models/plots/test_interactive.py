@@ -94,7 +94,7 @@ VERBS = sorted({model.verb for model in MODELS} - {"bayes", "fda", "mlm"})
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_model_draws_all_its_plot_kinds(verb):
-    rows = IRIS[IRIS.species != "setosa"] if verb == "indicator" else IRIS[IRIS.species != "virginica"]
+    rows = IRIS[IRIS.species != ("setosa" if verb == "indicator" else "virginica")][::4]
     data = rows.assign(species=rows.species.astype(str))
     terms = "petal_length + petal_width" if verb == "hyperplane" else "sepal_length + sepal_width"
     fit = getattr(discrim, verb)(f"species ~ {terms}", data, **OPTIONS.get(verb, {}))

@@ -16,6 +16,7 @@ IRIS = discrim.datasets.load_iris()
 TWO = IRIS[IRIS["species"] != "setosa"].astype({"species": str}).reset_index(drop=True)
 SEPALS = ["sepal_length", "sepal_width"]
 FORMULA = "species ~ sepal_length + sepal_width"
+FIT = discrim.lda(FORMULA, TWO)
 
 
 @pytest.fixture(autouse=True)
@@ -123,18 +124,17 @@ def test_rows_are_left_out_one_by_one_if_a_fold_has_no_rule():
     assert "leave-one-out" in axes.get_title()
 
 
-@pytest.mark.parametrize("kind", ["roc", "confusion", "calibration"])
 @pytest.mark.parametrize(
-    ("options", "title"),
+    ("kind", "options", "title"),
     [
-        ({}, "leave-one-out"),
-        ({"method": "cv"}, "10-fold cross-validation"),
-        ({"method": "apparent"}, "resubstitution"),
-        ({"data": TWO.iloc[::2]}, "new rows"),
+        ("calibration", {}, "leave-one-out"),
+        ("roc", {"method": "cv"}, "10-fold cross-validation"),
+        ("confusion", {"method": "apparent"}, "resubstitution"),
+        ("calibration", {"data": TWO.iloc[::2]}, "new rows"),
     ],
 )
 def test_titles_state_the_evaluation_method(kind, options, title):
-    assert title in discrim.lda(FORMULA, TWO).plot(kind, **options).get_title()
+    assert title in FIT.plot(kind, **options).get_title()
 
 
 def test_titles_state_fixed_choices():
@@ -169,8 +169,8 @@ def test_curves_of_several_fits_on_the_same_axes_have_different_names_and_looks(
 
 def test_legends_state_different_evaluation_methods():
     _, ax = plt.subplots()
-    discrim.lda(FORMULA, TWO).plot("roc", ax=ax)
-    discrim.lda(FORMULA, TWO).plot("roc", ax=ax, method="apparent")
+    FIT.plot("roc", ax=ax)
+    FIT.plot("roc", ax=ax, method="apparent")
     assert legend_names(ax) == ["lda, leave-one-out", "lda, resubstitution"]
     assert "leave-one-out" not in ax.get_title()
 
@@ -186,13 +186,13 @@ def test_curves_of_several_classes_have_the_name_of_their_fit_too():
 
 
 def test_a_label_names_the_curve_of_one_class():
-    axes = discrim.lda(FORMULA, TWO).plot("roc", label="sepals")
+    axes = FIT.plot("roc", label="sepals")
     assert legend_names(axes) == ["sepals"]
     with pytest.raises(discrim.errors.DataError) as caught:
-        discrim.lda(FORMULA, TWO).plot("roc", label=3)
+        FIT.plot("roc", label=3)
     assert "label=" in str(caught.value)
     with pytest.raises(discrim.errors.NotSupportedError) as caught:
-        discrim.lda(FORMULA, TWO).plot("scores", label="sepals")
+        FIT.plot("scores", label="sepals")
     assert "label=" in str(caught.value)
 
 

@@ -1,6 +1,5 @@
 """Planes of columns and of discriminants: borders are where the rule ties, colours are what it predicts."""
 
-import warnings
 from itertools import combinations
 
 import matplotlib as mpl
@@ -14,7 +13,12 @@ from sklearn.linear_model import LinearRegression
 
 import discrim
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.plots.plottable import PlotOptions, describe_selection, select_separating_columns
+from discrim.models.plots.plottable import (
+    PlotOptions,
+    default_plot,
+    describe_selection,
+    select_separating_columns,
+)
 from discrim.models.registry import MODELS
 from discrim.report.plots.planes import PlaneRows, find_regions
 from tests.pictures import assert_looks_like
@@ -68,7 +72,13 @@ FITS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] * (name in ("transform", "truths", "values")))
+        for name in FITS
+    ],
+)
 def test_colours_show_predictions_and_borders_their_changes(name):
     fit = FITS[name]()
     axes = fit.plot("regions", columns=PLANE)
@@ -200,11 +210,15 @@ def test_invalid_values_of_at_are_refused():
     assert caught.value.columns == ("g",)
 
 
-@pytest.mark.parametrize("verb", [discrim.qda, discrim.rda, discrim.lda])
-@pytest.mark.parametrize("right", ["log(petal_length) + sepal_width", "petal_length + I(petal_length**2)"])
+@pytest.mark.parametrize(
+    ("verb", "right"),
+    [
+        (discrim.qda, "log(petal_length) + sepal_width"),
+        (discrim.lda, "petal_length + I(petal_length**2)"),
+    ],
+)
 def test_every_default_is_drawn(verb, right):
-    options = {"alpha": 0.5, "gamma": 0.1} if verb is discrim.rda else {}
-    fit = verb(f"species ~ {right}", IRIS, **options)
+    fit = verb(f"species ~ {right}", IRIS)
     assert fit.plot().has_data()
     assert fit.plot("regions").has_data()
 
@@ -225,8 +239,10 @@ def test_a_fit_without_rows_has_its_range_from_moments(tmp_path):
         discrim.load(tmp_path / "log").plot("regions")
 
 
-@pytest.mark.parametrize("prior", [None, [0.7, 0.2, 0.1]])
-@pytest.mark.parametrize("options", [{}, {"method": "mle"}, {"covariance": "diagonal"}])
+@pytest.mark.parametrize(
+    ("prior", "options"),
+    [([0.7, 0.2, 0.1], {}), (None, {"method": "mle"}), (None, {"covariance": "diagonal"})],
+)
 def test_territory_of_two_discriminants_matches_the_rule(prior, options):
     fit = discrim.lda("species ~ .", IRIS, prior=prior, **options)
     axes = fit.plot("territory")
@@ -309,17 +325,6 @@ def test_labels_do_not_lie_on_each_other():
     assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
-def test_other_scripts_are_drawn_without_many_warnings():
-    frame = IRIS.rename(columns={"petal_length": "花弁の長さ"})
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        axes = discrim.lda("species ~ 花弁の長さ + sepal_width", frame).plot("regions")
-        axes.figure.canvas.draw()
-    # One of ours where no font has them, and those of matplotlib for the boxes then.
-    assert sum(issubclass(each.category, discrim.errors.DiscrimWarning) for each in caught) <= 1
-    plt.close("all")
-
-
 TABLES = {
     "iris": (IRIS, "species", ("sepal_width", "petal_length")),
     "wine": (discrim.datasets.load_wine(), "cultivar", ("od280_od315", "proline")),
@@ -327,7 +332,7 @@ TABLES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", ["iris", pytest.param("wine", marks=pytest.mark.exhaustive)])
 def test_drawn_pair_has_the_smallest_lambda(name):
     table, response, known = TABLES[name]
     columns = table.columns.drop(response)
@@ -395,18 +400,24 @@ PLANE_OPTIONS = {
     "pls": {"ncomp": 2},
     "rda": {"alpha": 0.5, "gamma": 0.1},
     "penalized_logistic": {"penalty": "ridge"},
+    "sparse_lda": {"penalty": 0.1},
+    "shrunken_centroids": {"threshold": 0.5},
+    "kernel_density": {"bandwidth": 0.7},
+    "kernel_lda": {"kernel": "gaussian", "width": 2.0, "ridge": 0.1},
 }
 
 
 @pytest.mark.parametrize("model", [model for model in MODELS if model.verb != "bayes"], ids=lambda m: m.name)
 def test_the_default_plot_of_two_numeric_columns_is_regions(model):
     is_binary = model.verb in ("hyperplane", "perceptron")
-    table = IRIS[:100].astype({"species": str}) if is_binary else IRIS
+    table = IRIS[:100:4].astype({"species": str}) if is_binary else IRIS[::4]
     options = PLANE_OPTIONS.get(model.name, {})
     fit = getattr(discrim, model.verb)("species ~ petal_length + petal_width", table, **options)
-    default, named = fit.plot(), fit.plot("regions")
-    assert default.get_title() == named.get_title()
-    assert [default.get_xlabel(), default.get_ylabel()] == ["petal_length", "petal_width"]
+    assert default_plot((fit, fit._subject()), fit._spec.plots(), PlotOptions()).kind == "regions"
+    if model.name == "lda":
+        default, named = fit.plot(), fit.plot("regions")
+        assert default.get_title() == named.get_title()
+        assert [default.get_xlabel(), default.get_ylabel()] == ["petal_length", "petal_width"]
 
 
 DEFAULTS = {
@@ -421,7 +432,13 @@ DEFAULTS = {
 }
 
 
-@pytest.mark.parametrize("verb", DEFAULTS)
+@pytest.mark.parametrize(
+    "verb",
+    [
+        pytest.param(verb, marks=[pytest.mark.exhaustive] * (verb in ("rda", "kernel_density")))
+        for verb in DEFAULTS
+    ],
+)
 def test_default_plot_is_regions_with_outlines(verb):
     two = IRIS[50:].astype({"species": str})
     fit = getattr(discrim, verb)("species ~ .", two, **DEFAULTS[verb])
@@ -512,7 +529,14 @@ BASELINES = {
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(each, marks=pytest.mark.slow) if each == "partition" else each for each in BASELINES],
+    [
+        pytest.param(
+            each,
+            marks=[pytest.mark.slow] * (each in ("partition", "regions"))
+            + [pytest.mark.exhaustive] * (each == "regions_held"),
+        )
+        for each in BASELINES
+    ],
 )
 def test_pictures_equal_their_references(name):
     assert_looks_like(BASELINES[name](), name)

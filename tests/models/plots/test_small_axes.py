@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from functools import cache
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -46,27 +47,49 @@ def close_figures():
 
 
 def faults_on_given_axes(fit, kind, size):
-    """Faults of the texts, apart from a small share of the figure, and warnings."""
+    """Return the axes, and the faults of the texts and warnings; a small share of the figure is no fault."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         _, ax = plt.subplots(figsize=size, layout="constrained")
         faults = text_faults(fit.plot(kind, ax=ax))
-    return [each for each in faults if "axes have" not in each] + [str(each.message) for each in caught]
+    faults = [each for each in faults if "axes have" not in each]
+    return ax, faults + [str(each.message) for each in caught]
 
 
-@pytest.mark.parametrize("kind", ["roc", "forest", "structure", "scree", "scores", "confusion"])
-@pytest.mark.parametrize("n_classes", [10, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 3, 26))])
+@cache
+def draw(n_classes, kind, size=SMALL):
+    """Draw a plot of one of the fits once for all tests."""
+    return faults_on_given_axes(FITS[n_classes], kind, size)
+
+
+# Other tests read these drawings too; further ones are slow, the rest exhaustive.
+SAMPLE = {("roc", 10), ("forest", 10), ("confusion", 26)}
+SLOW = {("scores", 10), ("structure", 3), ("scree", 2)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_classes"),
+    [
+        pytest.param(
+            kind,
+            n_classes,
+            marks=[pytest.mark.slow] * ((kind, n_classes) in SLOW)
+            + [pytest.mark.exhaustive] * ((kind, n_classes) not in SAMPLE | SLOW),
+        )
+        for kind in ("roc", "forest", "structure", "scree", "scores", "confusion")
+        for n_classes in FITS
+        # Twenty-five classes by four terms are more than the lines of a forest that are drawn.
+        if (kind, n_classes) != ("forest", 26)
+    ],
+)
 def test_texts_on_small_existing_axes_do_not_overlap(kind, n_classes):
-    if kind == "forest" and n_classes == 26:
-        pytest.skip("Twenty-five classes by four terms are more than the lines that are drawn.")
-    assert not faults_on_given_axes(FITS[n_classes], kind, SMALL)
+    assert not draw(n_classes, kind)[1]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [SMALL, LARGE])
-@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize(("kind", "size"), [("s_plot", SMALL), ("updates", LARGE)])
 def test_texts_of_other_plots_on_existing_axes_do_not_overlap(kind, size):
-    assert not faults_on_given_axes(OTHERS[kind](), kind, size)
+    assert not faults_on_given_axes(OTHERS[kind](), kind, size)[1]
 
 
 @pytest.mark.slow
@@ -82,16 +105,13 @@ def test_names_in_an_s_plot_do_not_lie_on_points(size):
 
 
 def test_a_forest_of_ten_classes_names_every_term():
-    _, ax = plt.subplots(figsize=SMALL, layout="constrained")
-    FITS[10].plot("forest", ax=ax)
-    written = [text.get_text() for text in ax.get_yticklabels()]
+    written = [text.get_text() for text in draw(10, "forest")[0].get_yticklabels()]
     assert written == list(FITS[10].terms)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 def test_names_that_have_no_room_are_counted(size):
-    _, ax = plt.subplots(figsize=size, layout="constrained")
-    FITS[26].plot("confusion", ax=ax)
+    ax = draw(26, "confusion", size)[0]
     written = [text.get_text() for text in ax.get_yticklabels() if text.get_text()]
     notes = [text.get_text() for text in ax.texts if "named" in text.get_text()]
     expected = [] if len(written) == 26 else [f"{len(written)} of 26 named"]
@@ -101,8 +121,7 @@ def test_names_that_have_no_room_are_counted(size):
 
 
 def test_a_legend_without_room_counts_the_rest():
-    _, ax = plt.subplots(figsize=SMALL, layout="constrained")
-    FITS[10].plot("roc", ax=ax)
+    ax = draw(10, "roc")[0]
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     more = re.fullmatch(r"and (\d+) more", names[-1])
     assert more is not None
@@ -145,6 +164,7 @@ def test_texts_above_bars_lie_within_the_axes_and_not_below_the_legend(n_classes
     assert not legend.count_overlaps(boxes)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_curves_of_two_fits_of_many_classes_leave_small_axes_their_room():
     _, ax = plt.subplots(figsize=SMALL, layout="constrained")

@@ -140,7 +140,7 @@ def test_plots_without_rows_refuse_new_rows(kind):
 
 @pytest.mark.parametrize("covariance", ["t", "mcd"])
 def test_quantiles_of_robust_fits_are_of_robust_distances(covariance):
-    fit = discrim.qda(BILL, PENGUINS, covariance=covariance)
+    fit = discrim.qda(BILL, PENGUINS[::3], covariance=covariance)
     table = fit.covariance_model.robust_distances()
     outer = fit.plot("qq")
     assert "Robust" in outer.get_title()
