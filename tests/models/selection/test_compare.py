@@ -209,6 +209,7 @@ def test_rows_that_one_fit_drops_are_named_with_a_valid_hint():
     )
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.NotComparableWarning")
 def test_by_pair_rows_of_one_table_may_be_dropped_but_not_be_of_another():
     fits = [lda(f"species ~ {terms}", PENGUINS) for terms in ("bill_depth_mm", "bill_depth_mm + sex")]
     assert compare(*fits, folds=4, seed=0).pairs()["rows"].iloc[0] == 333

@@ -73,6 +73,7 @@ def test_a_common_prior_is_recognized_in_any_order_of_levels():
     pd.testing.assert_series_equal(same, rotated, check_names=False)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_fractional_weights_are_refused():
     weights = np.full(150, 0.5)
     fits = [lda(f"species ~ {x}", IRIS, weights=weights) for x in ("sepal_length", "sepal_width")]

@@ -153,6 +153,7 @@ def curves(kind, n=48):
     )
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.CollinearWarning")
 @pytest.mark.parametrize("kind", ["powers", "bumps"])
 def test_removing_collinear_columns_keeps_precision(kind):
     frame = curves(kind)
@@ -209,8 +210,7 @@ def test_included_terms_are_always_in():
     assert back.selected.tolist() == ["ash"]
 
 
-@pytest.mark.parametrize("verb", [lda, qda])
-@pytest.mark.parametrize("direction", ["forward", "both", "backward"])
+@pytest.mark.parametrize(("verb", "direction"), [(lda, "forward"), (qda, "both"), (lda, "backward")])
 def test_choice_by_cross_validated_error(verb, direction):
     data = WINE[["cultivar", "alcohol", "ash", "hue", "proline"]]
     result = stepwise("cultivar ~ .", data, criterion="cv", verb=verb, direction=direction, folds=5, seed=2)
@@ -244,6 +244,7 @@ def test_more_columns_than_degrees_of_freedom_go_forward_only():
     assert "degrees" in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.DroppedColumnsWarning")
 def test_redundant_columns_are_left_out_and_named():
     data = IRIS.assign(twice=2 * IRIS["petal_width"], flat=1.0)
     result = stepwise("species ~ .", data)
