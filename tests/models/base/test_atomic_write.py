@@ -246,7 +246,7 @@ def run_script(script, path):
 def test_a_save_that_is_killed_leaves_a_whole_fit(held):
     script = """
 random.seed(14)
-for _ in range(60):
+for _ in range(30):
     child = started()
     time.sleep(random.uniform(0, 0.1))
     os.kill(child, signal.SIGKILL)
@@ -289,9 +289,11 @@ def check_same(fit, path, data, functions=None):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda data: shrunken_centroids("y ~ .", data, threshold=0.1),
+        pytest.param(
+            lambda data: shrunken_centroids("y ~ .", data, threshold=0.1), marks=pytest.mark.exhaustive
+        ),
         lambda data: lda("y ~ .", data, covariance=Shrunk(standardize=True)),
-        lambda data: knn("y ~ .", data, k=1),
+        pytest.param(lambda data: knn("y ~ .", data, k=1), marks=pytest.mark.exhaustive),
     ],
 )
 def test_a_microarray_is_saved_and_loaded(tmp_path, make):
@@ -311,7 +313,14 @@ def many_columns(x):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("call", ["center(f(x))", "scale(f(x))", "standardize(f(x))"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param("center(f(x))", marks=pytest.mark.exhaustive),
+        pytest.param("scale(f(x))", marks=pytest.mark.exhaustive),
+        "standardize(f(x))",
+    ],
+)
 def test_a_state_as_wide_as_its_function(tmp_path, call):
     functions = {"f": many_columns}
     data = IRIS.rename(columns={"petal_width": "x"})

@@ -16,24 +16,24 @@ LDA = BY_VERB["lda"]
 ROOM = LDA.module.rpartition(".")[0]
 
 PROGRAMS = {
-    "save": 'discrim.lda("species ~ .", load_iris()).save({path!r} + ".new")',
     "load and predict": "discrim.load({path!r}).predict(load_iris())",
+    "save": 'discrim.lda("species ~ .", load_iris()).save({path!r} + ".new")',
     "summary": 'str(discrim.lda("species ~ .", load_iris()).summary())',
 }
 
 
-def imported(program: str, path: Path) -> set[str]:
-    """Modules of discrim in the memory of a fresh interpreter that has run a program."""
-    lines = [
-        "import sys, discrim",
-        "from discrim.datasets import load_iris",
-        program.format(path=str(path)),
-        'print(*(name for name in sys.modules if name.startswith("discrim")))',
-    ]
+def imported_modules(programs: list[str], path: Path) -> list[set[str]]:
+    """Return the modules of discrim that a fresh interpreter has imported after each program."""
+    lines = ["import sys, discrim", "from discrim.datasets import load_iris"]
+    for program in programs:
+        lines += [
+            program.format(path=str(path)),
+            'print(*(name for name in sys.modules if name.startswith("discrim")))',
+        ]
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True, timeout=120
     )
-    return set(done.stdout.split())
+    return [set(line.split()) for line in done.stdout.splitlines()]
 
 
 def others(modules: set[str]) -> list[str]:
@@ -53,18 +53,13 @@ def others(modules: set[str]) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", list(PROGRAMS))
-def test_an_lda_imports_no_other_model(what: str, tmp_path: Path) -> None:
+def test_an_lda_imports_no_other_model(tmp_path: Path) -> None:
     path = tmp_path / "lda.fit"
     discrim.lda("species ~ .", load_iris()).save(path)
-    modules = imported(PROGRAMS[what], path)
-    assert "discrim.core.discriminant.lda" in modules
-    assert others(modules) == []
-
-
-@pytest.mark.slow
-def test_another_model_would_be_seen(tmp_path: Path) -> None:
-    path = tmp_path / "lda.fit"
-    discrim.lda("species ~ .", load_iris()).save(path)
-    modules = imported('discrim.qda("species ~ .", load_iris())', path)
-    assert {"discrim.models.discriminant.qda", "discrim.core.discriminant.qda"} <= set(others(modules))
+    qda = 'discrim.qda("species ~ .", load_iris())'
+    *after_lda, after_qda = imported_modules([*PROGRAMS.values(), qda], path)
+    for name, modules in zip(PROGRAMS, after_lda, strict=True):
+        assert "discrim.core.discriminant.lda" in modules
+        assert others(modules) == [], name
+    # Another model is detected.
+    assert {"discrim.models.discriminant.qda", "discrim.core.discriminant.qda"} <= set(others(after_qda))

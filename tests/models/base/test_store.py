@@ -64,7 +64,7 @@ def test_every_truncation_is_refused(saved, tmp_path):
         assert "read" in str(caught.value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_every_changed_byte_is_refused(saved, tmp_path_factory, data):
     at = data.draw(st.integers(0, len(saved) - 1))
@@ -196,10 +196,10 @@ SLOW = {
             for j in range(100)
         )
     ),
-    "products": changing_design_spec(lambda spec: spec["products"].extend([[[0, -1]]] * 200_000)),
-    "a product": changing_design_spec(lambda spec: spec["products"][0].extend([[0, -1]] * 200_000)),
+    "products": changing_design_spec(lambda spec: spec["products"].extend([[[0, -1]]] * 60_000)),
+    "a product": changing_design_spec(lambda spec: spec["products"][0].extend([[0, -1]] * 60_000)),
     "picks": changing_design_spec(
-        lambda spec: spec["codings"].append({"picks": [0] * 200_000, "matrix": None})
+        lambda spec: spec["codings"].append({"picks": [0] * 60_000, "matrix": None})
     ),
     "states": changing_design_spec(
         lambda spec: spec["factors"][0].update(
@@ -227,12 +227,12 @@ def test_slow_files_are_refused_before_reading(saved, tmp_path, case):
 @pytest.mark.slow
 def test_a_wide_formula_is_read_in_time_linear_in_its_columns(tmp_path):
     data = pd.DataFrame(
-        np.eye(6, 10_000) + np.arange(6)[:, None] % 4, columns=[f"a b{j}" for j in range(10_000)]
+        np.eye(6, 5_000) + np.arange(6)[:, None] % 4, columns=[f"a b{j}" for j in range(5_000)]
     )
     data = data.assign(x=np.arange(6.0) ** 2, y=["a", "b"] * 3)
     fit = shrunken_centroids("y ~ . + poly(x, 2)", data, threshold=0.1)
     fit.save(tmp_path / "fit")
     began = time.process_time()
     again = load(tmp_path / "fit")
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 1
     assert again.predict_proba(data).equals(fit.predict_proba(data))
