@@ -72,6 +72,7 @@ def test_a_file_of_published_statistics(tmp_path):
     assert fit.coef.equals(discrim.lda(moments=held).coef)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_loaded_moments_accept_more_rows(tmp_path):
     monday, tuesday = PENGUINS[::2], PENGUINS[1::2]
     discrim.moments(MIXED, monday, weights=WEIGHTS[::2]).save(tmp_path / "monday")

@@ -153,6 +153,7 @@ def nearly_collinear(share, rows):
     return pd.DataFrame(x, columns=list("uvw")).assign(y=y)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.CollinearWarning")
 @pytest.mark.parametrize("scatters", ["class", "pooled"])
 @pytest.mark.parametrize("share", [1e-4, 1e-8, 1e-14])
 def test_directions_in_which_rows_vary_little_keep_their_digits(share, scatters):
