@@ -104,6 +104,7 @@ def test_only_fits_with_a_covariance_have_standard_errors():
     assert by_hand > 0
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.NoSeparationWarning")
 def test_unsupported_fits_are_refused(tmp_path):
     with pytest.raises(NotSupportedError) as caught:
         discrim.perceptron("species ~ .", IRIS, seed=1, maxiter=5).to_marginaleffects()
