@@ -57,7 +57,7 @@ def faults_on_given_axes(fit, kind, size):
 
 
 @cache
-def draw(n_classes, kind, size=SMALL):
+def draw(n_classes, kind, size):
     """Draw a plot of one of the fits once for all tests."""
     return faults_on_given_axes(FITS[n_classes], kind, size)
 
@@ -83,7 +83,7 @@ SLOW = {("scores", 10), ("structure", 3), ("scree", 2)}
     ],
 )
 def test_texts_on_small_existing_axes_do_not_overlap(kind, n_classes):
-    assert not draw(n_classes, kind)[1]
+    assert not draw(n_classes, kind, SMALL)[1]
 
 
 @pytest.mark.slow
@@ -105,11 +105,11 @@ def test_names_in_an_s_plot_do_not_lie_on_points(size):
 
 
 def test_a_forest_of_ten_classes_names_every_term():
-    written = [text.get_text() for text in draw(10, "forest")[0].get_yticklabels()]
+    written = [text.get_text() for text in draw(10, "forest", SMALL)[0].get_yticklabels()]
     assert written == list(FITS[10].terms)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)])
 def test_names_that_have_no_room_are_counted(size):
     ax = draw(26, "confusion", size)[0]
     written = [text.get_text() for text in ax.get_yticklabels() if text.get_text()]
@@ -121,7 +121,7 @@ def test_names_that_have_no_room_are_counted(size):
 
 
 def test_a_legend_without_room_counts_the_rest():
-    ax = draw(10, "roc")[0]
+    ax = draw(10, "roc", SMALL)[0]
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     more = re.fullmatch(r"and (\d+) more", names[-1])
     assert more is not None
