@@ -208,11 +208,11 @@ def test_logistic_is_refitted_without_a_class_of_one_observation(n_classes, is_l
                 other = discrim.logistic("y ~ x + w + v", rows, **options)
                 expected = other.predict_proba(one).iloc[0]
                 np.testing.assert_allclose(found[others], expected[others], atol=1e-7)
-        for method in ("loo", "cv"):
-            table = fit.error_rates([method], seed=1, folds=5, by_class=True)
-            assert table["total"].item() == 40
-            assert table[lone].item() == 1
-            assert repr(lone) in table.attrs["note"]
+    for method in ("loo", "cv"):
+        table = fit.error_rates([method], seed=1, folds=5, by_class=True)
+        assert table["total"].item() == 40
+        assert table[lone].item() == 1
+        assert repr(lone) in table.attrs["note"]
 
 
 def test_one_class_left_is_predicted():
