@@ -361,7 +361,7 @@ def collinear(rng: np.random.Generator, n: int, p: int, kind: str) -> np.ndarray
     return x[:, rng.permutation(p)]
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     p=st.integers(3, 60),
