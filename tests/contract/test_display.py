@@ -79,8 +79,8 @@ def test_every_result_has_a_short_text_and_html_repr(results):
         assert not re.search(r"<h\d| id=", page), name
 
 
-def displayed_pictures(result):
-    """Return the PNGs in the notebook form of a result, which may not warn or leave a figure open."""
+def displayed_page(result):
+    """Return the notebook form of a result and its PNGs; drawing may not warn or leave a figure open."""
     open_figures = plt.get_fignums()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -90,17 +90,21 @@ def displayed_pictures(result):
     assert len(page) < 62_000
     images = re.findall('<img src="data:image/png;base64,([^"]+)" alt="[^"]{20,}">', page)
     assert len(images) == page.count("<img")
-    return [base64.b64decode(image) for image in images]
+    return page, [base64.b64decode(image) for image in images]
+
+
+def displayed_pictures(result):
+    return displayed_page(result)[1]
 
 
 def test_a_fit_shows_its_default_picture_in_a_notebook(fits, results):
     for fit in (*fits, lda(moments=moments("species ~ .", IRIS))):
-        (picture,) = displayed_pictures(fit)
+        page, (picture,) = displayed_page(fit)
         # Width and height in the header of a PNG.
         width, height = struct.unpack(">II", picture[16:24])
         assert 400 < width < 800
         assert 200 < height < 600
-        header = fit._repr_html_().partition("<img")[0]
+        header = page.partition("<img")[0]
         assert header.rstrip() == fit._brief().as_html()
         assert "<img" not in repr(fit) + fit.summary()._repr_html_()
     assert all(displayed_pictures(results[name]) == [] for name in ("box_m", "cross_validate", "moments"))

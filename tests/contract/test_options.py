@@ -30,6 +30,9 @@ from discrim.sklearn import as_estimator
 from discrim.specification import Specification
 from discrim.subspace import OrthogonalPLS, RandomFeatures, SparsePLS
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::discrim.errors.DroppedColumnsWarning", "ignore::discrim.errors.NoSeparationWarning"
+)
 IRIS = load_iris()
 WINE = load_wine()
 TWO = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
@@ -132,6 +135,13 @@ def refitted(fit, table):
     return again.fit(table, table[fit.formula.split(" ~")[0]]).results_, model.options
 
 
+@pytest.fixture(scope="module")
+def made_again(made):
+    """The fit by the estimator made of the fit, and its options."""
+    fit, (_, table, _) = made
+    return refitted(fit, table)
+
+
 def chosen_parameters(fit, name):
     """Return the parameters of a specification that the rows chose."""
     attribute = fit._fit.spec.chosen_options.get(name)
@@ -143,9 +153,9 @@ def loaded(fit, folder):
     return discrim.load(folder / "fit")
 
 
-def test_estimator_built_from_a_fit_reproduces_it(made):
+def test_estimator_built_from_a_fit_reproduces_it(made, made_again):
     fit, (_, table, _) = made
-    again, options = refitted(fit, table)
+    again, options = made_again
     assert again.predict(table).astype(str).tolist() == fit.predict(table).astype(str).tolist()
     assert as_estimator(again).options == options
 
@@ -169,20 +179,20 @@ def test_options_equal_the_passed_arguments(made):
             assert options[name] == plain, name
 
 
-def test_a_pickled_fit_has_the_same_options(made):
+def test_a_pickled_fit_has_the_same_options(made, made_again):
     fit, (_, table, _) = made
     again = pickle.loads(pickle.dumps(fit))
     assert str(as_estimator(again).options) == str(as_estimator(fit).options)
-    assert refitted(again, table)[0].predict(table).equals(refitted(fit, table)[0].predict(table))
+    assert refitted(again, table)[0].predict(table).equals(made_again[0].predict(table))
 
 
-def test_a_loaded_fit_has_the_same_options_and_its_file_is_the_same_again(made, tmp_path):
+def test_a_loaded_fit_has_the_same_options_and_its_file_is_the_same_again(made, made_again, tmp_path):
     fit, (verb, table, _) = made
     if verb == "fda":
         pytest.skip("no file holds its engine")
     again = loaded(fit, tmp_path)
     assert as_estimator(again).options == as_estimator(fit).options
-    assert refitted(again, table)[0].predict(table).equals(refitted(fit, table)[0].predict(table))
+    assert refitted(again, table)[0].predict(table).equals(made_again[0].predict(table))
     again.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "fit").read_bytes()
 
