@@ -89,7 +89,7 @@ MANY_CLASSES = (
 """Kinds of digits that are drawn in the normal size as well, as what is written there is of many classes."""
 
 QUICK = ("lda", "qda", "naive_bayes", "logistic", "indicator")
-"""Models whose kinds are measured each time, on small pictures of irises."""
+"""Models of whose kinds a third is drawn each time, on small pictures of irises."""
 
 BIG = ("lda", "qda", "naive_bayes", "logistic", "indicator", "nearest_centroid", "pls")
 """Models that are fitted to very many rows in seconds."""
@@ -138,7 +138,10 @@ TABLES: dict[str, tuple[str, Any]] = {
 
 
 def cases() -> list[Any]:
-    """A case for each picture that some function draws, and for the default of each model."""
+    """A case for each picture that some function draws, and for the default of each model.
+
+    A sample runs each time, another one with the slow tests, and all others are exhaustive.
+    """
     out = []
     for table in TABLES:
         seen = set()
@@ -153,8 +156,14 @@ def cases() -> list[Any]:
                 seen.add(plot)
                 out += [(table, model, plot.kind, size) for size in sizes_of(table, plot.kind)]
             out += [(table, model, None, "small")] if " " not in model else []
+    fast = [case for case in out if is_quick(*case)][::3]
+    slow = [case for case in out if case not in fast][::4]
     return [
-        pytest.param(*case, id=name_of(*case), marks=() if is_fast(*case) else pytest.mark.slow)
+        pytest.param(
+            *case,
+            id=name_of(*case),
+            marks=() if case in fast else pytest.mark.slow if case in slow else pytest.mark.exhaustive,
+        )
         for case in out
     ]
 
@@ -168,7 +177,7 @@ def name_of(table: str, model: str, kind: str | None, size: str) -> str:
     return "-".join([table, model.replace(" ", "_"), kind or "default", size])
 
 
-def is_fast(table: str, model: str, kind: str | None, size: str) -> bool:
+def is_quick(table: str, model: str, kind: str | None, size: str) -> bool:
     return (
         table == "iris"
         and size == "small"
@@ -245,9 +254,14 @@ def other_pictures() -> dict[str, Any]:
     }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        pytest.param(name, size, marks=pytest.mark.slow if size == "small" else pytest.mark.exhaustive)
+        for name in OTHERS
+        for size in SIZES
+    ],
+)
 def test_texts_of_other_plots_do_not_overlap(name, size):
     with plt.rc_context(SIZES[size]):
         faults = text_faults(other_pictures()[name]())
