@@ -18,7 +18,7 @@ from discrim.datasets import load_iris, load_penguins
 from discrim.errors import NotSupportedError
 from discrim.models.base.available import COMPONENTS, PublicAttributes, conditional_attributes
 from discrim.subspace import MultipleCorrespondence, SparsePLS
-from tests.contract.test_names import FITS, MODELLED, fitted
+from tests.contract.fits import FITS, MODELLED, fitted
 
 IRIS, PENGUINS = load_iris(), load_penguins()
 HOLES = IRIS.assign(sepal_width=IRIS["sepal_width"].where(np.arange(150) % 7 > 0))
@@ -154,16 +154,18 @@ def test_a_linear_fit_has_at_most_65_public_names(name):
     assert len({*public_names(fit_of_model(name))} - {"threshold"}) <= 65
 
 
+@cache
+def names_of_components() -> frozenset[str]:
+    """Return the public names of the parts that some options add to a fit."""
+    fits = [fit_of_model(name) for name in OPTIONS]
+    parts = [getattr(fit, kind) for fit in fits for kind in COMPONENTS if hasattr(fit, kind)]
+    return frozenset(name for part in parts for name in public_names(part))
+
+
 @pytest.mark.parametrize("name", ["lda", "qda", *(name for name in OPTIONS if name[:3] in ("lda", "qda"))])
 def test_a_suggested_attribute_exists(name):
     fit = fit_of_model(name)
-    options = (
-        getattr(fit_of_model(each), kind)
-        for each in OPTIONS
-        for kind in COMPONENTS
-        if hasattr(fit_of_model(each), kind)
-    )
-    for attribute in {each for option in options for each in public_names(option)} - set(dir(fit)):
+    for attribute in names_of_components() - set(dir(fit)):
         with pytest.raises(NotSupportedError) as caught:
             getattr(fit, attribute)
         suggestion = re.search(r"Use ([\w.]+)(\(\))?\.$", str(caught.value))

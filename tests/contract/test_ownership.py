@@ -22,8 +22,8 @@ import discrim
 from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DataError, DiscrimError
-from tests.contract.test_names import FITS, MODELLED
-from tests.contract.test_names import fitted as fit_named
+from tests.contract.fits import FITS, MODELLED
+from tests.contract.fits import fitted as fit_named
 from tests.support import is_older_than as earlier
 
 IRIS = load_iris()
@@ -50,11 +50,11 @@ VERBS = {
 RESULTS = [*MODELLED, *(name for name in FITS if name.startswith("stepwise"))]
 SEARCHED = ("lda, robust", "logistic, lasso", "logistic, ridge", "sparse_lda", "stepwise, cv")
 SKIPPED = {"plot", "save", "report", "predict_set", "posterior_intervals", "to_statsmodels", "stability"}
-SKIPPED |= {"permutation_test", "q2", "learning_curve"}  # Their folds are dealt anew each time.
-"""What draws, writes or takes long; its tables are made anew each time."""
+SKIPPED |= {"permutation_test", "q2", "learning_curve", "update", "to_marginaleffects"}
+"""Methods that draw, write or take long, and those that use other folds each time."""
 
 
-def overlapping(seed: int = 0, rows: int = 120) -> tuple[np.ndarray, np.ndarray]:
+def overlapping(seed: int = 0, rows: int = 60) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     codes = np.arange(rows) % 3
     return rng.normal(size=(rows, 4)) + 0.8 * codes[:, None] * [1, 0, -1, 0.5], np.array(list("abc"))[codes]
@@ -109,9 +109,9 @@ def sort_rows(data, x):
 CHANGES = {
     "columns sorted": sort_rows,
     "values set": lambda data, x: data.__setitem__("p", 0.0),
-    "a part overwritten": lambda data, x: data.iloc.__setitem__((slice(0, 60), 1), 7.0),
+    "a part overwritten": lambda data, x: data.iloc.__setitem__((slice(0, 30), 1), 7.0),
     "labels overwritten": lambda data, x: data.__setitem__("y", data["y"].to_numpy()[::-1]),
-    "rows dropped": lambda data, x: data.drop(index=data.index[:40], inplace=True),
+    "rows dropped": lambda data, x: data.drop(index=data.index[:20], inplace=True),
     "a column gone": lambda data, x: data.pop("q"),
     "columns renamed": lambda data, x: data.rename(columns={"p": "q", "q": "p"}, inplace=True),
     "index changed": lambda data, x: data.set_index(data.index[::-1], inplace=True),
@@ -169,7 +169,7 @@ def test_changes_of_shared_memory_raise_and_name_the_column(verb, write):
 def test_changes_of_columns_read_by_derived_formulas_raise(verb, formula):
     x, y = overlapping()
     data = shared(x, y)
-    data["g"] = np.tile(list("uvw"), 40)[np.random.default_rng(2).permutation(120)]
+    data["g"] = np.tile(list("uvw"), 20)[np.random.default_rng(2).permutation(60)]
     if verb == "qda" and "g" in formula:
         return
     fit = VERBS[verb][0](formula.replace("p * q", "p + q") if verb == "naive_bayes" else formula, data)
@@ -249,7 +249,7 @@ def test_estimators_do_not_change_with_the_array():
 def test_weights_priors_and_functions_are_the_fit_s_own(verb):
     x, y = overlapping()
     data = pd.DataFrame(x, columns=list("pqrs")).assign(y=y)
-    weights, prior, own = np.tile([1.0, 2.0, 3.0], 40), np.array([0.2, 0.3, 0.5]), {"f": np.exp}
+    weights, prior, own = np.tile([1.0, 2.0, 3.0], 20), np.array([0.2, 0.3, 0.5]), {"f": np.exp}
     made, options = VERBS[verb]
     fit, still = (
         made("y ~ f(p) + q + r", data, weights=w, prior=p, functions=f, **options)
@@ -287,15 +287,13 @@ def overwrite_everything(value: Any, depth: int = 3) -> int:
     """Overwrite everything in a value that is writeable; return the number of overwritten parts."""
     n_overwritten = 0
     if isinstance(value, pd.DataFrame):
-        for j in range(value.shape[1]):
-            with suppress(Exception):
-                # In place, where the column is one of numbers: before 3.0 pandas may share its memory.
-                value.iloc[:, j] = value.iloc[:, j].dtype.type(99)
-            with suppress(Exception):
-                value.isetitem(j, 99)
-                n_overwritten += 1
+        numbers = [j for j, dtype in enumerate(value.dtypes) if dtype.kind in "iuf"]
         with suppress(Exception):
-            value.iloc[:, :] = 98
+            # Numbers are set in place: before 3.0 pandas may share their memory.
+            value.iloc[:, numbers] = 98
+        with suppress(Exception):
+            value.isetitem(0, 99)
+            n_overwritten += 1
     elif isinstance(value, pd.Series):
         with suppress(Exception):
             value.iloc[:] = 99 if value.dtype.kind in "if" else value.iloc[0]
@@ -338,19 +336,23 @@ def public_values(result: Any) -> dict[str, Any]:
     return values
 
 
-def values_as_text(result: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """Return tables, texts and numbers among public values as text."""
-    texts: dict[str, Any] = {}
+def copy_values(result: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """Return copies of the tables among public values, and texts and numbers as text."""
+    copies: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, (pd.DataFrame, pd.Series)):
-            texts[name] = value.to_string()
+            copies[name] = value.copy()
         elif isinstance(value, dict):
-            texts[name] = {key: repr(each) for key, each in value.items()}
+            copies[name] = {key: repr(each) for key, each in value.items()}
         elif name == "summary":
-            texts[name] = value.as_text()
+            copies[name] = value.as_text()
         elif isinstance(value, (int, float, str, np.ndarray, pd.Index)):
-            texts[name] = repr(value)
-    return texts | {"repr": repr(result)}
+            copies[name] = repr(value)
+    return copies | {"repr": repr(result)}
+
+
+def without(values: dict[str, Any], names: set[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 @pytest.mark.parametrize(
@@ -363,32 +365,39 @@ def test_modifying_returned_objects_does_not_change_later_results(name):
         warnings.simplefilter("ignore")
         made = copy.deepcopy(fit_named(name))
         looked = public_values(made)
-        before = values_as_text(made, looked)
-        scribble_all = sum(overwrite_everything(value) for value in looked.values())
-        after = values_as_text(made, public_values(made))
-    assert scribble_all
-    skipped = {"sample", "to_clipboard"}  # Drawn anew.
+        before = copy_values(made, looked)
+        # The assessment is of one class for all models and takes half of the time.
+        overwritten = looked if name in ("lda", "naive_bayes") else without(looked, {"assess"})
+        n_overwritten = sum(overwrite_everything(value) for value in overwritten.values())
+        after = copy_values(made, public_values(made))
+    assert n_overwritten
+    skipped = {"sample", "to_clipboard"}  # Drawn again.
     if name.startswith("stepwise"):
-        skipped |= {"assess", "confusion", "error_rates"}  # Their folds are dealt anew each time.
-    for key in before.keys() - skipped:
-        assert before[key] == after[key], key
+        skipped |= {"assess", "confusion", "error_rates"}  # They use other folds each time.
+    assert_equal_answers(without(before, skipped), without(after, skipped))
+
+
+def test_modifying_an_updated_fit_does_not_change_the_original():
+    fit = discrim.lda("species ~ .", IRIS)
+    before = copy_values(fit, public_values(fit))
+    assert overwrite_everything(fit.update())
+    assert_equal_answers(before, copy_values(fit, public_values(fit)))
 
 
 def test_modifying_a_learning_curve_does_not_change_later_results():
     curve = discrim.lda("species ~ .", IRIS).learning_curve(sizes=[0.3, 0.5, 0.8], repeats=1, seed=1)
     looked = public_values(curve)
-    before = values_as_text(curve, looked)
+    before = copy_values(curve, looked)
     assert overwrite_everything(looked)
-    assert values_as_text(curve, public_values(curve)) == before
+    assert_equal_answers(before, copy_values(curve, public_values(curve)))
 
 
 def test_the_prior_that_is_handed_out_is_a_copy():
     fit = discrim.lda("species ~ .", IRIS)
     before = fit.predict_proba()
-    fit.prior[...] = 99
-    fit.prior.iloc[0] = 99
-    fit.counts.iloc[0] = 99
-    fit.means.iloc[0, 0] = 99
+    prior, counts, means = fit.prior, fit.counts, fit.means
+    prior[...] = 99
+    prior.iloc[0] = counts.iloc[0] = means.iloc[0, 0] = 99
     assert fit.prior.sum() == pytest.approx(1)
     assert fit.counts.tolist() == [50, 50, 50]
     pd.testing.assert_frame_equal(fit.predict_proba(), before)
@@ -463,8 +472,9 @@ def test_pickles_and_deep_copies_give_the_same_results(verb):
         ) == new_row_answers_as_bytes(fit)
     twin = copy.deepcopy(fit)
     assert answers_as_bytes(twin) == alone
-    assert answers_as_bytes(copy.copy(fit)) == alone
-    twin.prior.iloc[0] = 99
+    assert new_row_answers_as_bytes(copy.copy(fit)) == new_row_answers_as_bytes(fit)
+    prior = twin.prior
+    prior.iloc[0] = 99
     twin._fit.design_rows.table.data.iloc[:, 0] = 0.0
     assert answers_as_bytes(fit) == alone
 

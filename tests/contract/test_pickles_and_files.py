@@ -10,7 +10,6 @@ import pickle
 import struct
 import tracemalloc
 import weakref
-from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -26,7 +25,7 @@ import discrim
 import discrim.sklearn as estimators
 from discrim.datasets import load_iris
 from discrim.errors import NotSupportedError
-from tests.contract import test_names
+from tests.contract.fits import MADE, mark_slow_cases
 from tests.contract.test_ownership import SEARCHED
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -41,6 +40,7 @@ def iris_with_marked_digits() -> pd.DataFrame:
 
 
 IRIS = iris_with_marked_digits()
+FEW = IRIS[::2].reset_index(drop=True)
 SEPARATE = IRIS[:100].astype({"species": str})
 VALUES = [struct.pack("<d", value) for value in IRIS[COLUMNS].to_numpy().ravel().tolist()]
 ESTIMATORS = {
@@ -73,14 +73,9 @@ def test_the_search_finds_values_that_are_there():
     assert floats_in(pickle.dumps(IRIS[COLUMNS].to_numpy())) == len(VALUES)
 
 
-def mark_slow_cases(names: Iterable[str], long: Sequence[str]) -> list[Any]:
-    """Return names as cases; those in `long`, whose fits search for their parameters, are slow."""
-    return [pytest.param(name, marks=[pytest.mark.slow] * (name in long)) for name in names]
-
-
-@pytest.fixture(params=mark_slow_cases(test_names.MADE, SEARCHED))
+@pytest.fixture(params=mark_slow_cases(MADE, SEARCHED))
 def fit(request):
-    return test_names.MADE[request.param](IRIS, IRIS[50:].astype({"species": str}))
+    return MADE[request.param](FEW, FEW[25:].astype({"species": str}))
 
 
 def test_files_of_results_contain_no_value_of_a_row(fit):
@@ -126,22 +121,31 @@ def test_estimators_of_formulas_and_fits_contain_no_rows():
             assert floats_in(data) == 0, kind
 
 
-@pytest.mark.parametrize("name", mark_slow_cases(ESTIMATORS, SEARCHING))
-def test_an_estimator_lets_go_of_the_table(name):
-    rows = SEPARATE if name in ("HyperplaneClassifier", "PerceptronClassifier") else IRIS
-    x = rows[COLUMNS].to_numpy()
-    model = ESTIMATORS[name]().fit(x, rows["species"].to_numpy(str))
-    watched = weakref.ref(x)
-    del x
+@pytest.mark.parametrize(
+    "names",
+    [
+        [name for name in ESTIMATORS if name not in SEARCHING],
+        pytest.param(SEARCHING, marks=pytest.mark.slow),
+    ],
+    ids=["given parameters", "chosen parameters"],
+)
+def test_estimators_let_go_of_the_table(names):
+    tables, models = {}, {}
+    for name in names:
+        rows = SEPARATE if name in ("HyperplaneClassifier", "PerceptronClassifier") else IRIS
+        x = rows[COLUMNS].to_numpy()
+        models[name] = ESTIMATORS[name]().fit(x, rows["species"].to_numpy(str))
+        tables[name] = weakref.ref(x)
+        del x
     gc.collect()
-    assert watched() is None
-    assert not model.results_._fit.has_rows
+    assert [name for name, table in tables.items() if table() is not None] == []
+    assert [name for name, model in models.items() if model.results_._fit.has_rows] == []
 
 
 @pytest.mark.parametrize("name", ["LDAClassifier", "QDAClassifier", "NaiveBayesClassifier"])
 def test_pickle_size_does_not_grow_with_rows(name):
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(20_000, 10)), rng.integers(0, 3, 20_000)
+    x, y = rng.normal(size=(5_000, 10)), rng.integers(0, 3, 5_000)
     ESTIMATORS[name]().fit(x[:500], y[:500])
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
@@ -149,7 +153,7 @@ def test_pickle_size_does_not_grow_with_rows(name):
     gc.collect()
     kept = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    # The table takes 1.6 MB.
+    # The table takes 400 kB.
     assert kept < 100_000
     assert len(pickle.dumps(model)) < 20_000
 

@@ -1,4 +1,4 @@
-"""Tables that verbs and methods return print all of their columns, and compute as DataFrames."""
+"""Tables that verbs and methods return print all columns, compute as DataFrames and use standard names."""
 
 from __future__ import annotations
 
@@ -11,15 +11,30 @@ import pandas as pd
 import pytest
 
 import discrim
+from discrim.datasets import load_iris
 from discrim.errors import SeparationError
 from discrim.models.selection.comparison import Comparison
 from discrim.report import result_table
 from discrim.report.grid import ROW_LIMITS, display_width
 from discrim.report.result_table import MAX_COLUMNS, ResultTable
-from tests.contract.test_names import FITS, IRIS, cases_with_slow, fitted, result_tables
-from tests.contract.test_pickles_and_files import mark_slow_cases
+from tests.contract.fits import FITS, REFITTED_BY, SLOW_TABLES, fitted, mark_slow_cases, result_tables
 
+IRIS = load_iris()
 WIDTH = 80
+
+BROOM = {"estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"}
+"""Columns of `tidy()` and of no other table."""
+
+SYNONYMS = re.compile(
+    r"std[_ .]?err|std_?error|stderr|^bse|standard|p[_-]?val|^prob$|^pr$|^P ?>|[<>|]|^\[?0\.\d+\]?$|"
+    r"conf_|^ci|_ci$|^lower|^upper|^lcl|^ucl|^[tzf]_?(value|stat)|^coefs?icient|^estimates$|^dof|d\.f|^n_?obs_",
+    re.IGNORECASE,
+)
+"""Other names of: estimate or coef, se, z, t, F, df, p, low, high."""
+
+KEPT = {
+    "bounds": {"lower"},  # A theorem's bound beside Chernoff's and Bhattacharyya's, no end of an interval.
+}
 
 
 @pytest.fixture(autouse=True)
@@ -71,17 +86,90 @@ def check_operations(table, place):
     assert plain.equals(table), place
 
 
-@pytest.mark.parametrize("name", cases_with_slow(FITS))
-def test_every_returned_table_prints_all_columns(name):
-    tested = 0
-    for path, table in result_tables(fitted(name)):
-        if table.shape[1] < 2:
-            continue
-        place = f"{name}.{path}"
+def describe_structure(table):
+    """Return the class of a table, its numbers of levels and the kinds of its columns."""
+    kinds = frozenset(dtype.kind for dtype in table.dtypes)
+    return type(table), table.index.nlevels, table.columns.nlevels, kinds
+
+
+@pytest.fixture(scope="module", params=mark_slow_cases(FITS, SLOW_TABLES))
+def walked(request):
+    """The name of a result and its tables, which are computed once for the tests of this module."""
+    name = request.param
+    return name, list(result_tables(fitted(name), skipped=REFITTED_BY.get(name, ())))
+
+
+def test_every_returned_table_prints_all_columns(walked):
+    name, tables = walked
+    wide = [(f"{name}.{path}", table) for path, table in tables if table.shape[1] > 1]
+    assert wide
+    for place, table in wide:
         check_printed(table, place)
+    for place, table in {describe_structure(table): (place, table) for place, table in wide}.values():
         check_operations(table, place)
-        tested += 1
-    assert tested
+
+
+def names_in(table: pd.DataFrame) -> set[str]:
+    """Return the names of columns at all levels."""
+    levels = [table.columns.get_level_values(i) for i in range(table.columns.nlevels)]
+    return {str(name) for level in levels for name in level}
+
+
+def test_tables_use_no_synonyms(walked):
+    name, tables = walked
+    assert tables
+    for path, table in tables:
+        last = path.rpartition(".")[2]
+        names = names_in(table) - KEPT.get(last, set())
+        if last == "tidy":
+            names -= BROOM
+            assert not names & {"se", "p", "low", "high", "z", "t", "coef"}, f"{name}.{path}"
+        wrong = sorted(
+            column
+            for column in names
+            if SYNONYMS.search(column) or column in BROOM - {"estimate", "statistic"}
+        )
+        if last in ("bse", "pvalues"):
+            continue
+        assert not wrong, f"{name}.{path} says {wrong}"
+        assert ("low" in names) == ("high" in names) or last == "stability", f"{name}.{path}"
+
+
+@pytest.mark.slow
+def test_the_walk_sees_tables_that_were_wrong():
+    wrong = {
+        "lda.error_rates",
+        "lda.canonical.stability",
+        "lda.summary.log_odds",
+        "lr_test.table",
+        "indicator.summary.coefficients",
+        "indicator.summary.regressions",
+        "logistic.summary.odds_ratios",
+        "logistic.tidy",
+        "knn.summary.path",
+        "cross_validate.table",
+        "cross_validate.summary.measures",
+        "stepwise, cv.steps",
+        "compare, folds",
+    }
+    names = {path.split(".")[0] for path in wrong}
+    seen = {f"{name}.{path}".strip(".") for name in names for path, _ in result_tables(fitted(name))}
+    assert len(seen) > 100
+    assert wrong <= seen
+
+
+@pytest.mark.parametrize(
+    "name", ["std_err", "P>|z|", "[0.025", "pvalue", "p_value", "conf_low", "lower", "0.975]"]
+)
+def test_synonyms_are_detected(name):
+    assert SYNONYMS.search(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["se", "p", "p_exact", "se_folds", "wilks_p", "share", "proportion", "low", "df1"]
+)
+def test_standard_names_are_not_synonyms(name):
+    assert not SYNONYMS.search(name)
 
 
 def wide_data(n=30):
