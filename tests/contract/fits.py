@@ -105,8 +105,8 @@ SLOW_TABLES = ("lda, robust", "logistic, ridge", "pls", "sparse_lda", "stepwise,
 NOT_WALKED = ("plot", "save", "predict_set", "learning_curve", "update", "to_marginaleffects")
 """Methods without a table, and those that are slow or repeat the fit."""
 
-REFITTED_BY = {"choose": ("assess", "confusion", "cross_validate")}
-"""Methods that repeat a selection many times, by name of the result; `error_rates` is one of them too."""
+ALIKE_FOR_ALL = ("assess", "confusion", "cross_validate")
+"""Evaluations, which return objects of the same classes for all models and fit many of them again."""
 
 
 def _fit_pair(alike: pd.DataFrame) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ from discrim.models.selection.comparison import Comparison
 from discrim.report import result_table
 from discrim.report.grid import ROW_LIMITS, display_width
 from discrim.report.result_table import MAX_COLUMNS, ResultTable
-from tests.contract.fits import FITS, REFITTED_BY, SLOW_TABLES, fitted, mark_slow_cases, result_tables
+from tests.contract.fits import ALIKE_FOR_ALL, FITS, SLOW_TABLES, fitted, mark_slow_cases, result_tables
 
 IRIS = load_iris()
 WIDTH = 80
@@ -96,7 +96,8 @@ def describe_structure(table):
 def walked(request):
     """The name of a result and its tables, which are computed once for the tests of this module."""
     name = request.param
-    return name, list(result_tables(fitted(name), skipped=REFITTED_BY.get(name, ())))
+    skipped = () if name in ("lda", "logistic", "hyperplane") else ALIKE_FOR_ALL
+    return name, list(result_tables(fitted(name), skipped=skipped))
 
 
 def test_every_returned_table_prints_all_columns(walked):

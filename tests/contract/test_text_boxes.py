@@ -24,6 +24,8 @@ from discrim.models.registry import BY_MODEL, spec_of
 from discrim.penalty import Lasso
 from tests.pictures import text_faults
 
+pytestmark = pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
+
 MODELS: dict[str, dict[str, Any]] = {
     "lda": {},
     "lda correlation": {"covariance": "correlation"},
