@@ -385,6 +385,7 @@ def test_integer_class_codes_do_not_warn(values):
 @pytest.mark.parametrize("total", [1.0, 2.9, 3.0])
 @pytest.mark.parametrize("covariance", [{}, {"covariance": "shrunk"}, {"covariance": "diagonal"}])
 @both
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_weights_with_a_nonpositive_divisor_raise(verb, covariance, total):
     light = np.full(150, total / 150)
     with pytest.raises(DataError) as caught:

@@ -527,7 +527,7 @@ def test_equal_costs_and_expensive_rejection_leave_labels_unchanged(verb, name):
     assert fit.predict(reject=0.0).dropna().isin([*fit.classes, "rejected"]).all()
 
 
-@cases_of_refits(VERBS)
+@cases_of_refits(ONE_OF_EACH_VERB)
 def test_intervals_contain_the_posterior(verb, name):
     fit = cached_fit(verb, name)
     _, data = table(name)

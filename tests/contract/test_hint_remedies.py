@@ -246,6 +246,7 @@ def test_rda_suggests_more_folds_if_they_help(rows, more):
         assert fit.predict().notna().all()
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.NoSeparationWarning")
 def test_perceptron_of_three_classes_is_not_referred_to_hyperplane():
     with pytest.warns(ConvergenceWarning) as told:
         discrim.perceptron("species ~ .", IRIS, maxiter=1)

@@ -24,6 +24,8 @@ from discrim.errors import CollinearError, DiscrimWarning, MissingPredictionWarn
 from tests import references as ref
 from tests import support
 
+pytestmark = pytest.mark.filterwarnings("ignore::discrim.errors.CollinearWarning")
+
 WRITTEN = json.loads((support.GOLDEN / "ill_conditioned.json").read_text(encoding="utf-8"))
 EPS = float(np.finfo(np.float64).eps)
 FLOOR = 10.0**-15.5
@@ -218,6 +220,7 @@ def test_the_indicator_regression_agrees_with_two_class_lda_on_it(name: str) -> 
 
 @pytest.mark.parametrize("kind", ["few", "outlier", "counts", "weights"])
 @pytest.mark.parametrize("verb", ["lda", "qda"])
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_leave_one_out_with_few_df_equals_refits(verb: str, kind: str) -> None:
     """Almost every row has a leverage near one, of which a difference to one has lost its digits."""
     rng = np.random.default_rng(4)

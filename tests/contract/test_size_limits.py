@@ -90,6 +90,7 @@ def test_lasso_allocates_no_p_by_p_matrix(classes):
 
 
 @pytest.mark.parametrize("gap", [1e-6, 1e-9, 1e-12])
+@pytest.mark.filterwarnings("ignore::discrim.errors.CollinearWarning")
 def test_sparse_directions_of_near_collinear_columns_agree_with_lda(gap):
     data = load_iris()
     data["again"] = data["sepal_width"] + gap * np.random.default_rng(8).normal(size=len(data))
