@@ -28,6 +28,7 @@ from discrim.errors import (
     ScaleWarning,
 )
 from discrim.sklearn import LDAClassifier
+from tests.turns import one_in
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "ranking.json").read_text(encoding="utf-8"))
 IRIS = load_iris()
@@ -133,8 +134,7 @@ def as_frame(x, y):
     return pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])]).assign(y=np.array(list("abc"))[y])
 
 
-@pytest.mark.parametrize(("n", "p"), [(60, 2), (60, 5), (15, 30)])
-@pytest.mark.parametrize("offset", [0.0, 2.0**20])
+@one_in(2, {"n, p": [(60, 2), (60, 5), (15, 30)], "offset": [0.0, 2.0**20]})
 def test_the_covariance_is_its_definition(n, p, offset):
     x, y = simulate_rows(n, p)
     fit = lda("y ~ .", as_frame(x + offset, y), **SHRUNK)
@@ -230,10 +230,17 @@ def test_the_null_is_scaled_to_the_median_of_most_columns():
 # ---- rows left out, weights, moments, files
 
 
-@pytest.mark.parametrize("name", ["iris", "wide", "as many"])
-@pytest.mark.parametrize(
-    "options",
-    [SHRUNK, GIVEN, {"covariance": ShrunkCorrelation(variance_shrinkage=0.1)}, GIVEN_CORRELATIONS],
+@one_in(
+    2,
+    {
+        "name": ["iris", "wide", "as many"],
+        "options": [
+            SHRUNK,
+            GIVEN,
+            {"covariance": ShrunkCorrelation(variance_shrinkage=0.1)},
+            GIVEN_CORRELATIONS,
+        ],
+    },
 )
 def test_leave_one_out_scores_equal_refits(name, options):
     # Rows that sums stand for, and are solved together; rows of more columns; and those between.

@@ -286,8 +286,8 @@ def test_an_estimator_names_covariates_by_column_or_position(fits):
     assert "'sepal_length'" in str(caught.value)
 
 
-def test_plots_show_adjusted_columns(fits):
-    fit = fits["one"]
+def test_plots_show_adjusted_columns():
+    fit = lda("species ~ petal_length + petal_width | sepal_length", load_iris())
     for plot_kind in ("scores", "regions", "pairs", "ellipses", "biplot"):
         assert fit.plot(plot_kind) is not None
         plt.close("all")

@@ -116,7 +116,7 @@ def test_leaving_out_counts_levels_without_each_row_of_a_wide_table(weighted, nu
     weights = rng.integers(1, 4, 30) if weighted else np.ones(30, dtype=int)
     fit = fitted(3, "y ~ .", table, weights=weights)
     left_out = fit.leave_one_out()[list(fit.classes)].to_numpy()
-    for i in range(30):
+    for i in range(0, 30, 4):
         remaining_weights = weights - (np.arange(30) == i)
         other = fitted(
             3,

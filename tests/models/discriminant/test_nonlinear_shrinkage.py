@@ -17,11 +17,15 @@ from discrim import lda, load, qda
 from discrim.covariance import NonlinearShrinkage
 from discrim.errors import CollinearError, MissingPredictionWarning, NotSupportedError
 from discrim.sklearn import LDAClassifier
+from tests.turns import one_in
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "nonlinear.json").read_text())["tables"]
 Verb = Callable[..., Any]
 verbs = pytest.mark.parametrize("verb", [lda, qda])
-sizes = pytest.mark.parametrize("p", [5, 35, 36, 37, 38, 39, 60])
+# The estimator is another one from the degrees of freedom on, 38 of the pooled covariance.
+verbs_and_sizes = pytest.mark.parametrize(
+    ("verb", "p"), [*((lda, p) for p in (5, 35, 36, 37, 38, 39, 60)), *((qda, p) for p in (5, 37, 60))]
+)
 
 
 def frame(x: Any, y: Any) -> pd.DataFrame:
@@ -60,20 +64,17 @@ def test_covariances_agree_with_the_formulas_in_60_digits(name: str) -> None:
     np.testing.assert_allclose(actual / np.outer(sd, sd), GOLDEN[name] / np.outer(sd, sd), atol=1e-12)
 
 
-@verbs
-@sizes
+@verbs_and_sizes
 def test_leave_one_out_equals_refits(verb: Verb, p: int) -> None:
     table = simulated(p)
     options = {"covariance": "nonlinear", "prior": "equal"}
     left_out = verb("y ~ .", table, **options).leave_one_out()[[0, 1]].to_numpy()
-    for i in (0, 7, 22):
+    for i in (7, 22):
         again = verb("y ~ .", table.drop(index=i), **options)
         np.testing.assert_allclose(left_out[i], again.predict_proba(table.iloc[[i]]).to_numpy()[0], rtol=1e-8)
 
 
-@verbs
-@pytest.mark.parametrize("p", [5, 60])
-@pytest.mark.parametrize("method", ["moment", "mle"])
+@one_in(2, {"verb": [lda, qda], "p": [5, 60], "method": ["moment", "mle"]})
 def test_leaving_out_weighted_rows_equals_leaving_out_repeated_rows(verb: Verb, p: int, method: str) -> None:
     table = simulated(p)
     weights = np.random.default_rng(1).integers(1, 3, size=len(table))
@@ -98,8 +99,7 @@ def test_standard_deviations_are_kept_when_rows_are_left_out(verb: Verb, p: int)
     np.testing.assert_allclose(again[[0, 1]], left_out[[0, 1]], rtol=1e-8, atol=1e-13)
 
 
-@verbs
-@sizes
+@verbs_and_sizes
 def test_a_rotation_of_the_columns_rotates_the_covariance(verb: Verb, p: int) -> None:
     table = simulated(p)
     rotation = scipy.stats.ortho_group.rvs(p, random_state=1)

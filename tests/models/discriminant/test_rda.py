@@ -10,6 +10,7 @@ from discrim import lda, qda, rda
 from discrim.covariance import Regularized
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, NotSupportedError
+from tests.turns import one_in
 
 IRIS = load_iris()
 UNEQUAL = IRIS.drop(index=[*range(10), *range(60, 85)])
@@ -46,10 +47,16 @@ def normal_log(x, mean, cov):
     return -0.5 * (size + (z * np.linalg.solve(scaled, z.T).T).sum(axis=1))
 
 
-@pytest.mark.parametrize("parametrization", ["esl", "friedman", "klar"])
-@pytest.mark.parametrize("method", ["moment", "mle"])
-@pytest.mark.parametrize(("alpha", "gamma"), [(0.3, 0.2), (0.9, 0.7), (0.0, 0.4), (1.0, 0.4)])
-@pytest.mark.parametrize("units", [np.ones(4), UNITS])
+@pytest.mark.filterwarnings("ignore::discrim.errors.ScaleWarning")
+@one_in(
+    3,
+    {
+        "parametrization": ["esl", "friedman", "klar"],
+        "method": ["moment", "mle"],
+        "alpha, gamma": [(0.3, 0.2), (0.9, 0.7), (0.0, 0.4), (1.0, 0.4)],
+        "units": [np.ones(4), UNITS],
+    },
+)
 def test_covariances_and_posteriors_by_the_formulas(parametrization, method, alpha, gamma, units):
     data = UNEQUAL.copy()
     data.iloc[:, :4] = data.iloc[:, :4].to_numpy() * units
@@ -70,8 +77,10 @@ def test_covariances_and_posteriors_by_the_formulas(parametrization, method, alp
     np.testing.assert_allclose(fit.predict_log_proba(), logs, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize(("parametrization", "plain"), [("esl", 1.0), ("friedman", 0.0), ("klar", 0.0)])
-@pytest.mark.parametrize("method", ["moment", "mle"])
+@one_in(
+    2,
+    {"parametrization, plain": [("esl", 1.0), ("friedman", 0.0), ("klar", 0.0)], "method": ["moment", "mle"]},
+)
 def test_corners_are_lda_qda_and_the_nearest_centroid(parametrization, plain, method):
     options = {"parametrization": parametrization, "method": method}
     linear = rda("species ~ .", UNEQUAL, alpha=0.0, gamma=plain, **options)
@@ -125,6 +134,7 @@ def test_summary_states_what_its_errors_keep_fixed():
     assert f"({rates['wrong']:g}/{rates['total']:g})" in text.split("Error, leave-one-out")[1]
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.ScaleWarning")
 def test_more_columns_than_rows_of_a_class():
     wine = load_wine().groupby("cultivar").head(8)
     with pytest.raises(CollinearError) as caught:
@@ -165,6 +175,7 @@ def test_bad_options_are_named(options, message):
         rda("species ~ .", IRIS, **options)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_a_class_of_one_row_is_named():
     data = IRIS.astype({"species": str})
     data.loc[0, "species"] = "alone"
@@ -246,8 +257,10 @@ def test_a_singular_covariance_names_the_columns_at_fault():
     assert "alpha" in str(caught.value)
 
 
-@pytest.mark.parametrize("method", ["moment", "mle"])
-@pytest.mark.parametrize(("corner", "verb"), [((0.0, 1.0), lda), ((1.0, 1.0), qda), ((1.0, 0.3), qda)])
+@one_in(
+    2,
+    {"method": ["moment", "mle"], "corner, verb": [((0.0, 1.0), lda), ((1.0, 1.0), qda), ((1.0, 0.3), qda)]},
+)
 def test_posteriors_are_predictive_without_mixing(corner, verb, method):
     alpha, gamma = corner
     fit = rda("species ~ .", IRIS, alpha=alpha, gamma=gamma, method=method)

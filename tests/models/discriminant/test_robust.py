@@ -44,6 +44,7 @@ from discrim.errors import (
 )
 from discrim.models.evaluation.validation import LEFT_OUT_CACHE_KEYS
 from tests import support
+from tests.turns import one_in
 
 GOLDEN = json.loads((support.GOLDEN / "robust.json").read_text(encoding="utf-8"))["cases"]
 
@@ -94,8 +95,7 @@ def test_qda_t_equals_converged_cov_trob(name, nu):
         assert away(fit.covs[label], scale) < 1e-11
 
 
-@pytest.mark.parametrize("nu", [1e6, 1e9, 1e12, 1e17, 1e100, 1e308])
-@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+@one_in(2, {"nu": [1e6, 1e9, 1e12, 1e17, 1e100, 1e308], "verb": [discrim.lda, discrim.qda]})
 def test_likelihood_of_many_degrees_of_freedom_equals_the_normal(verb, nu):
     iris = discrim.datasets.load_iris()
     normal = verb("species ~ .", iris, method="mle").llf
@@ -140,8 +140,7 @@ def t_llf(x, codes, means, scales, nu):
     return total
 
 
-@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-@pytest.mark.parametrize("nu", [1.0, 3.0, 20.0])
+@one_in(2, {"verb": [discrim.lda, discrim.qda], "nu": [1.0, 3.0, 20.0]})
 def test_t_estimates_maximize_the_likelihood(verb, nu):
     rng = np.random.default_rng(3)
     codes = np.repeat([0, 1, 2], [14, 20, 17])
@@ -211,7 +210,7 @@ def test_nu_maximizes_the_profile_likelihood(verb):
         return -verb("species ~ .", data, covariance=StudentT(nu=float(np.exp(log_nu)), scatter="scale")).llf
 
     best = optimize.minimize_scalar(
-        loss, bounds=(np.log(2), np.log(200)), method="bounded", options={"xatol": 1e-6}
+        loss, bounds=(np.log(2), np.log(200)), method="bounded", options={"xatol": 1e-4}
     )
     np.testing.assert_allclose(nu, np.exp(best.x), rtol=1e-3)
     assert fit.llf >= -best.fun - 1e-10
@@ -248,6 +247,7 @@ def test_t_is_precise_far_from_zero_and_in_small_units(verb):
     )
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_fractions_of_weights_do_not_matter_to_t():
     data = load_iris().assign(w=np.tile([1.0, 2.0, 4.0], 50), v=np.tile([0.25, 0.5, 1.0], 50))
     one = discrim.lda("species ~ . - v", data, weights="w", covariance="t")
@@ -298,8 +298,7 @@ def test_mcd_is_close_to_the_rrcov_default(name):
     assert (np.abs(quadratic.means - np.array(expected["qda_center"])) / sd).max(axis=None) < 0.2
 
 
-@pytest.mark.parametrize(("n", "p"), [(9, 1), (10, 2), (11, 3)])
-@pytest.mark.parametrize("seed", range(4))
+@one_in(2, {"n, p": [(9, 1), (10, 2), (11, 3)], "seed": range(4)})
 def test_small_mcd_minimizes_the_determinant_over_all_subsets(n, p, seed):
     x = np.random.default_rng(seed).standard_t(2, (n, p))
     h = subset_size(n, p, 0.5)
@@ -361,8 +360,7 @@ def test_a_few_outliers_move_t_means_little():
 # ------------------------------------------------------------------ results
 
 
-@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-@pytest.mark.parametrize("method", ["t", "mcd"])
+@one_in(2, {"verb": [discrim.lda, discrim.qda], "method": ["t", "mcd"]})
 def test_robust_distances_equal_mahalanobis_distances_and_are_saved(verb, method, tmp_path):
     data = load_penguins()
     fit = verb("species ~ bill_length_mm + bill_depth_mm", data, covariance=method)
@@ -450,10 +448,9 @@ def test_mcd_has_no_likelihood_and_is_cross_validated():
     assert '"mcd"' in str(caught.value)
 
 
-@pytest.mark.parametrize("prefix", ["", "penguin "])
-def test_plot_labels_flagged_rows(prefix):
+def test_plot_labels_flagged_rows():
     pytest.importorskip("matplotlib").use("Agg")
-    data = load_penguins().rename(index=lambda row: f"{prefix}{row}")
+    data = load_penguins().rename(index=lambda row: f"penguin {row}")
     fit = discrim.lda("species ~ bill_length_mm + bill_depth_mm", data, covariance="mcd")
     axes = fit.plot(kind="distances")
     flagged = (
@@ -469,9 +466,12 @@ def test_plot_labels_flagged_rows(prefix):
     assert "Robust distance" in axes.get_ylabel()
 
 
-@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-@pytest.mark.parametrize(
-    "options", [{"covariance": "t"}, {"covariance": "mcd"}, {"covariance": StudentT(nu=None)}]
+@one_in(
+    2,
+    {
+        "verb": [discrim.lda, discrim.qda],
+        "options": [{"covariance": "t"}, {"covariance": "mcd"}, {"covariance": StudentT(nu=None)}],
+    },
 )
 def test_weights_equal_repeated_rows(verb, options):
     data = load_penguins().dropna().assign(w=lambda d: 1 + np.arange(len(d)) % 3)
@@ -487,8 +487,7 @@ def test_weights_equal_repeated_rows(verb, options):
 # ------------------------------------------------------------------ bad input
 
 
-@pytest.mark.parametrize("covariance", ["t", "mcd", StudentT(nu=3), MCD(0.7)])
-@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
+@one_in(2, {"covariance": ["t", "mcd", StudentT(nu=3), MCD(0.7)], "verb": [discrim.lda, discrim.qda]})
 def test_robust_covariances_have_their_own_divisor(verb, covariance):
     with pytest.raises(DataError) as caught:
         verb("species ~ .", load_iris(), covariance=covariance, method="mle")
@@ -513,6 +512,7 @@ def test_a_class_with_too_few_rows_or_in_a_plane_is_named():
     assert "'petal_width'" in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_mcd_requires_integer_weights():
     data = load_iris().assign(w=1.5)
     with pytest.raises(NotSupportedError) as caught:
@@ -561,8 +561,7 @@ def test_mcd_of_rounded_rows_resists_outliers_of_any_size(far):
     assert not actual.subset[:3].any()
 
 
-@pytest.mark.parametrize("far", [-1e3, -1e8, -1e13, 1e15, -1e90])
-@pytest.mark.parametrize("seed", range(3))
+@one_in(2, {"far": [-1e3, -1e8, -1e13, 1e15, -1e90], "seed": range(3)})
 def test_mcd_of_one_column_is_the_window_of_smallest_variance(far, seed):
     rng = np.random.default_rng(seed)
     x = np.concatenate([far * (1 + rng.random(4)), rng.standard_exponential(17), rng.standard_normal(8) + 3])
@@ -599,8 +598,7 @@ def test_mcd_of_few_rows_equals_the_best_of_all_subsets(n, p):
     np.testing.assert_allclose(np.linalg.det(np.cov(x[actual.subset].T)), minimum, rtol=1e-9)
 
 
-@pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-@pytest.mark.parametrize("nu", [None, 3.0])
+@one_in(2, {"verb": [discrim.lda, discrim.qda], "nu": [None, 3.0]})
 def test_t_of_rows_in_memory_equals_t_of_streamed_rows(verb, nu, monkeypatch):
     def fit():
         return verb("species ~ . - island - sex - year", load_penguins(), covariance=StudentT(nu=nu))

@@ -14,6 +14,7 @@ from discrim.datasets import load_iris
 from discrim.design.design_rows import DesignRows
 from discrim.errors import DataError
 from tests.support import record_calls
+from tests.turns import one_in
 
 IRIS = load_iris()
 
@@ -50,8 +51,7 @@ CASES: dict[str, tuple[str, pd.DataFrame, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("verb", [lda, qda])
-@pytest.mark.parametrize("case", list(CASES))
+@one_in(2, {"case": CASES, "verb": [lda, qda]})
 def test_a_summary_reads_the_rows_twice(verb: Any, case: str, readings: list[Any]) -> None:
     formula, data, options = CASES[case]
     fit = verb(formula, data, **options)
@@ -71,8 +71,7 @@ def test_axes_without_leave_one_out_are_no_exception(readings: list[Any]) -> Non
     assert 1 <= len(readings) <= 2
 
 
-@pytest.mark.parametrize("verb", [lda, qda])
-@pytest.mark.parametrize("case", list(CASES))
+@one_in(2, {"case": CASES, "verb": [qda, lda]})
 def test_one_reading_says_what_several_say(verb: Any, case: str) -> None:
     formula, data, options = CASES[case]
     together, apart = verb(formula, data, **options), verb(formula, data, **options)
