@@ -88,8 +88,8 @@ def test_fit_is_a_product_of_fits_to_single_columns(options):
 def test_leave_one_out_and_folds_equal_refits(options):
     frame = FRAME.iloc[::9].reset_index(drop=True)
     fit = naive_bayes(FORMULA, frame, missing="available", **options)
-    left_out, logs = fit.leave_one_out(), []
-    for row in frame.index:
+    left_out, logs = fit.leave_one_out().iloc[::4], []
+    for row in frame.index[::4]:
         less = frame.drop(row)
         if "weights" in options and frame["w"][row] > 1:
             less = pd.concat([less, frame.loc[[row]].assign(w=frame["w"] - 1)])

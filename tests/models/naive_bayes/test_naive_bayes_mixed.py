@@ -273,6 +273,7 @@ def test_rows_impossible_without_themselves_are_missing_from_leave_one_out():
     assert fit.confusion(method="loo").to_numpy().sum() == 7
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.UnseenLevelWarning")
 @pytest.mark.parametrize("column", ["island", "C(year)"])
 def test_an_unseen_level_is_an_error_or_missing_by_option(column):
     data = penguins()
@@ -287,6 +288,7 @@ def test_an_unseen_level_is_an_error_or_missing_by_option(column):
         pd.testing.assert_frame_equal(other.predict_proba(new), expected)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.UnseenLevelWarning")
 def test_an_unseen_level_of_a_categorical_stays_asked_for_in_a_file(tmp_path):
     data = answers()
     fit = naive_bayes("y ~ size + weight", data, unseen="missing", laplace=1)
@@ -300,6 +302,7 @@ def test_an_unseen_level_of_a_categorical_stays_asked_for_in_a_file(tmp_path):
 # ------------------------------------------------------------------ likelihood, leave-one-out, weights
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.NotComparableWarning")
 @pytest.mark.parametrize("laplace", [0.0, 1.0])
 def test_likelihood_equals_the_sum_of_log_densities(laplace):
     data = answers()
@@ -361,7 +364,7 @@ def test_leave_one_out_equals_a_refit_without_the_row(case, weighted):
     weights = data["w" if "w" in data else "times"].to_numpy() if weighted else np.ones(len(data))
     fit = naive_bayes(formula, data, weights=weights, **options)
     left_out = fit.leave_one_out()
-    rows = np.flatnonzero(left_out["label"].notna())[::7]
+    rows = np.flatnonzero(left_out["label"].notna())[::20]
     for row in rows:
         without = weights.copy()
         without[row] -= 1
@@ -404,7 +407,7 @@ def test_weights_are_repeated_rows(case):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.integers(-4, 4), min_size=5, max_size=14).filter(lambda v: len(set(v)) > 2),
     st.integers(1, 3),
@@ -509,7 +512,9 @@ def test_summary_tidy_and_pictures_show_every_family():
     assert set(tidy["term"]) == set(fit.terms)
     assert tidy["probability"].notna().sum() == 3 * (3 + 2 + 3 + 2 + 1)
     assert fit.augment().shape[0] == len(PENGUINS)
-    assert fit.plot().get_title().startswith("Regions")
+    title = fit.plot().get_title()
+    assert title.startswith("Regions")
+    assert "others integrated out" in title
     assert fit.plot("posteriors").get_xlabel().startswith("Posterior")
     assert fit.plot("density", columns="bill_depth_mm").get_xlabel() == "bill_depth_mm"
     assert sum(len(line.get_xdata()) > 2 for line in fit.plot("density").get_lines()) == 3
@@ -521,7 +526,6 @@ def test_summary_tidy_and_pictures_show_every_family():
     with pytest.raises(DataError) as caught:
         naive_bayes("species ~ bill_depth_mm", PENGUINS).plot("table")
     assert "'table'" in str(caught.value)
-    assert "others integrated out" in fit.plot("regions").get_title()
     with pytest.raises(NotSupportedError) as caught:
         naive_bayes("species ~ island", PENGUINS).plot("regions")
     assert "'species ~ island'" in str(caught.value)
@@ -659,6 +663,7 @@ def test_a_picture_of_levels_has_a_line_for_each_and_a_dot_for_each_class():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "b"]
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.UnseenLevelWarning")
 def test_an_unseen_value_of_c_of_a_column_may_be_missing_too():
     data = pd.DataFrame({"y": list("aab") * 8, "x": np.arange(24) % 4, "z": np.arange(24.0) % 7})
     fit = naive_bayes("y ~ C(x) + z", data, laplace=1, unseen="missing")

@@ -31,6 +31,7 @@ from discrim.errors import (
 )
 from tests import support
 from tests.models.base import test_store as store
+from tests.turns import one_in
 
 GOLDEN = json.loads((support.GOLDEN / "pamr.json").read_text(encoding="utf-8"))["cases"]
 TABLES = {
@@ -159,7 +160,7 @@ def test_scikit_learn_agrees(threshold, priors):
     units=st.sampled_from([1.0, 1e-90, 1e90]),
     far=st.sampled_from([0.0, 1e6]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_scores_follow_the_published_formulas(seed, threshold, offset, units, far):
     rng = np.random.default_rng(seed)
     codes = np.repeat([0, 1, 2], [4, 7, 9])
@@ -186,8 +187,8 @@ def test_scores_follow_the_published_formulas(seed, threshold, offset, units, fa
     )
 
 
-@pytest.mark.parametrize("offset", ["median", 0.3, 0.0])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.filterwarnings("ignore::discrim.errors.DroppedColumnsWarning")
+@one_in(2, {"offset": ["median", 0.3, 0.0], "weighted": [False, True]})
 def test_leave_one_out_equals_a_fit_without_the_row(offset, weighted):
     rng = np.random.default_rng(2)
     data = IRIS.iloc[rng.choice(150, 40, replace=False)].assign(w=1.0 + np.arange(40) % 3)
@@ -201,7 +202,7 @@ def test_leave_one_out_equals_a_fit_without_the_row(offset, weighted):
     options = {"threshold": 1.2, "offset": offset, "na_action": "raise"}
     fit = shrunken_centroids(formula, data, weights=weights if weighted else None, **options)
     left_out = fit.leave_one_out()
-    for row in range(40):
+    for row in (0, 3, 7, 14, 21, 28, 39):
         less = weights.copy()
         less[row] -= 1
         refit = shrunken_centroids(formula, data, weights=less, prior=fit.prior, **options)
@@ -424,6 +425,7 @@ def test_unavailable_methods_are_refused(tmp_path):
     assert "threshold=-1" in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.DroppedColumnsWarning")
 @pytest.mark.parametrize("offset", ["median", 0.25])
 def test_a_file_keeps_threshold_and_offset(tmp_path, offset):
     data = IRIS.assign(flat=1.0)
@@ -435,6 +437,7 @@ def test_a_file_keeps_threshold_and_offset(tmp_path, offset):
     assert (again.shrinkage_threshold, again.offset) == (fit.shrinkage_threshold, fit.offset)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.DroppedColumnsWarning")
 def test_a_file_of_columns_that_do_not_vary_is_read(tmp_path):
     data = pd.DataFrame({"y": list("aabb"), "x": [0.0, 0, 1, 1], "flat": 2.0})
     fit = shrunken_centroids("y ~ .", data, threshold=0.1, offset=0.5)
@@ -516,8 +519,7 @@ def test_plots_show_the_tables():
 def test_columns_outside_double_precision_do_not_contribute(sizes):
     rng = np.random.default_rng(0)
     y = np.repeat(list("abc"), 12)
-    data = pd.DataFrame({"u": rng.normal(size=36), "v": rng.normal(size=36)}) * sizes
-    data = data.assign(y=y)
+    data = pd.DataFrame({"u": rng.normal(size=36) * sizes[0], "v": rng.normal(size=36) * sizes[1], "y": y})
     offset, large = 1e154, "u" if sizes[0] > 1 else "v"
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
@@ -563,8 +565,8 @@ def exact_scores(
     return out
 
 
-@pytest.mark.parametrize("offset", [1e-9, 1e-6])
-@pytest.mark.parametrize("threshold", [0.0, 1.5, 3e8])
+@pytest.mark.filterwarnings("ignore::discrim.errors.UninformativeFitWarning")
+@one_in(2, {"offset": [1e-9, 1e-6], "threshold": [0.0, 1.5, 3e8]})
 def test_a_column_that_names_groups_of_classes(offset: float, threshold: float) -> None:
     # Classes that share a value of such a column share a place far from the origin, and not at their means.
     rng = np.random.default_rng(31)

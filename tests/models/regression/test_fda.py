@@ -76,6 +76,7 @@ def test_two_classes_give_the_engine_one_column():
     np.testing.assert_allclose(smallest.decision_function(), theirs.decision_function(), rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_weights_equal_repeated_rows():
     data = IRIS.assign(w=np.arange(150) % 3)
     fit = fda("species ~ . - w", data, engine=RBF, weights="w")

@@ -17,6 +17,7 @@ from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.penalty import Ridge
 from tests import support
+from tests.turns import one_in
 
 GOLDEN = json.loads((support.GOLDEN / "logistic_users.json").read_text(encoding="utf-8"))
 TWO, FIRTH, STEPS, MANY = GOLDEN["two"], GOLDEN["firth"], GOLDEN["steps"], GOLDEN["many"]
@@ -317,6 +318,7 @@ def test_robust_errors_of_weights_agree_with_repeated_rows():
         np.testing.assert_allclose(in_rs_order(robust.bse)[:, 0], TWO["robust_weighted"][kind], rtol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:Keyword arguments have been passed to the optimizer:FutureWarning")
 @pytest.mark.parametrize("formula", TWO_OR_MANY)
 def test_robust_errors_agree_with_statsmodels(formula):
     from statsmodels.discrete.discrete_model import Logit, MNLogit
@@ -546,8 +548,7 @@ def test_effects_of_what_has_no_derivative_are_refused():
 OFFSETS = [(1.0, 0.0), (1.0, 1e8), (2.0**-30, 0.0), (2.0**30, 0.0)]
 
 
-@pytest.mark.parametrize(("unit", "offset"), OFFSETS[1:])
-@pytest.mark.parametrize("response", ["sex", "island"])
+@one_in(2, {"unit, offset": OFFSETS[1:], "response": ["sex", "island"]})
 def test_digits_do_not_depend_on_offsets_and_units(unit, offset, response):
     columns = ["bill_length_mm", "bill_depth_mm"]
     exact = PENGUINS.assign(**{name: (PENGUINS[name] * 64).round() / 64 for name in columns})
@@ -569,8 +570,13 @@ def test_digits_do_not_depend_on_offsets_and_units(unit, offset, response):
         np.testing.assert_allclose(then.marginal_effects(at)["z"], first.marginal_effects(at)["z"], rtol=1e-7)
 
 
-@pytest.mark.parametrize("smaller", [False, True])
-@pytest.mark.parametrize("formula", ["sex ~ bill_depth_mm + island", "island ~ bill_depth_mm + sex"])
+@one_in(
+    2,
+    {
+        "smaller": [False, True],
+        "formula": ["sex ~ bill_depth_mm + island", "island ~ bill_depth_mm + sex"],
+    },
+)
 def test_weights_equal_repeated_rows(formula, smaller):
     row_counts = WEIGHTS.astype(int)
     long = PENGUINS.loc[PENGUINS.index.repeat(row_counts)].reset_index(drop=True)
