@@ -13,10 +13,13 @@ from sklearn.kernel_ridge import KernelRidge
 
 import discrim
 from discrim import fda, kernel_lda
+from discrim.core.kernels import kernel_ridge
 from discrim.datasets import load as load_table
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, NotSupportedError
+from discrim.models.kernels import kernel_lda as models_kernel_lda
 from tests import support
+from tests.turns import one_in
 
 GOLDEN = json.loads((support.GOLDEN / "kernel_lda.json").read_text(encoding="utf-8"))["cases"]
 IRIS = load_iris()
@@ -154,15 +157,21 @@ def test_choice_for_many_rows_uses_landmarks_and_then_all_rows():
     assert chosen["loss"].iloc[0] == by.min()["all rows"]
 
 
-def test_choice_for_very_many_rows_states_that_it_used_a_sample():
-    fit = kernel_lda("moon ~ .", moons(1_600, 4), kernel="gaussian", scale="sd")
+def test_choice_for_very_many_rows_states_that_it_used_a_sample(monkeypatch):
+    for module, name, limit in (
+        (kernel_ridge, "MAX_SEARCH_ROWS", 450),
+        (kernel_ridge, "N_SAMPLE_ROWS", 420),
+        (models_kernel_lda, "N_SAMPLE_ROWS", 420),
+    ):
+        monkeypatch.setattr(module, name, limit)
+    fit = kernel_lda("moon ~ .", moons(480, 4), kernel="gaussian", scale="sd")
     assert fit.path["by"].drop_duplicates().tolist() == ["landmarks", "sample", "all rows"]
     assert fit.path.loc[fit.path["chosen"], "by"].tolist() == ["all rows"]
     text = " ".join(str(fit.summary()).split())
     assert "sample and leave-one-out" in text
-    assert "random sample of about 1,000 observations" in text
+    assert "random sample of about 420 observations" in text
     pd.testing.assert_frame_equal(
-        fit.path, kernel_lda("moon ~ .", moons(1_600, 4), kernel="gaussian", scale="sd").path
+        fit.path, kernel_lda("moon ~ .", moons(480, 4), kernel="gaussian", scale="sd").path
     )
 
 
@@ -176,8 +185,13 @@ def test_factors_do_not_depend_on_their_coding_or_reference():
         np.testing.assert_allclose(other.predict_proba(), one.predict_proba(), atol=1e-10)
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "polynomial", "linear", "arccos"])
-@pytest.mark.parametrize("scale", ["sd", "ranks", "categories"])
+@one_in(
+    3,
+    {
+        "kernel": ["gaussian", "laplace", "polynomial", "linear", "arccos"],
+        "scale": ["sd", "ranks", "categories"],
+    },
+)
 def test_a_saved_fit_predicts_the_same(kernel, scale, tmp_path):
     data = load_penguins().dropna().iloc[::3]
     options = {} if kernel == "linear" else {"width": 3.0}
@@ -303,6 +317,7 @@ def test_predicted_share_of_scores_equals_refits_without_each_row():
     assert "nearly interpolates the observations" in " ".join(str(rough.summary()).split())
 
 
+@pytest.mark.filterwarnings("ignore:.* encountered in matmul:RuntimeWarning")
 def test_errors_name_a_width_at_which_all_rows_are_alike():
     with pytest.raises(DataError) as caught:
         kernel_lda("species ~ .", IRIS, kernel="gaussian", width=1e-300)

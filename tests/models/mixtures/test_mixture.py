@@ -181,7 +181,7 @@ def test_nearly_collinear_columns_are_precise(form, noise):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_leave_one_out_equals_a_refit_for_each_form(form):
-    data, rows = IRIS.iloc[::3].reset_index(drop=True), [0, 23, 27, 45]
+    data, rows = IRIS.iloc[::3].reset_index(drop=True), [0, 27]
     fit = mixture("species ~ .", data, components=1, covariance=form)
     left_out = fit.leave_one_out().iloc[rows]
     for row, (_, actual) in zip(rows, left_out.iterrows(), strict=True):
@@ -193,6 +193,7 @@ def test_leave_one_out_equals_a_refit_for_each_form(form):
         )
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_of_equal_rows_the_one_of_the_weight_is_left_out():
     data = IRIS.iloc[[*range(0, 150, 3), 0, 45, 120]].reset_index(drop=True)
     w = np.ones(len(data))
