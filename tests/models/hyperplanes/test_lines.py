@@ -34,6 +34,7 @@ from discrim.errors import (
     SeparationError,
 )
 from discrim.sklearn import PerceptronClassifier
+from tests.turns import one_in
 
 SEEDS = st.integers(0, 2**32 - 1)
 IRIS = load_iris()
@@ -115,7 +116,7 @@ def conditions_hold(fit: discrim.HyperplaneResults, data: pd.DataFrame, within: 
 
 
 @given(SEEDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_the_optimal_plane_agrees_with_least_distance_programming(seed):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(2, 12)), int(rng.integers(1, 4))
@@ -223,7 +224,7 @@ def test_more_columns_than_rows_and_columns_that_repeat_others(seed):
 
 
 def test_a_hundred_thousand_rows_take_seconds():
-    data = halves(100_000, 20, 0.05)
+    data = halves(100_000, 8, 0.05)
     start = time.perf_counter()
     fit = hyperplane("y ~ .", data)
     assert time.perf_counter() - start < 20
@@ -314,7 +315,7 @@ def test_one_row_a_class_has_a_plane_and_a_summary():
     assert "100.0 %" in fit.summary().as_text()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_leaving_a_row_out_is_a_fit_without_it(seed):
     data = halves(14, 2, 0.05, seed)
     fit = hyperplane("y ~ .", data)
@@ -367,7 +368,7 @@ def coefficients(fit: discrim.PerceptronResults, plane: object = None) -> np.nda
 
 @pytest.mark.slow
 @given(SEEDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_the_perceptron_equals_the_textbook_algorithm(seed):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(3, 60)), int(rng.integers(1, 4))
@@ -394,7 +395,7 @@ def test_the_perceptron_equals_the_textbook_algorithm(seed):
     assert fit.updates <= bound
 
 
-@pytest.mark.parametrize("step", [1e-300, 0.1, 0.3, 7.0, 1e200])
+@pytest.mark.parametrize("step", [1e-300, 0.3, 1e200])
 def test_the_step_scales_coefficients_and_nothing_else(step):
     rng = np.random.default_rng(1)
     x = rng.integers(-5, 6, size=(60, 3)) / 10
@@ -461,7 +462,7 @@ def wrong_rows(plane: np.ndarray, x: np.ndarray, y: np.ndarray) -> int:
     return int((np.where(plane[0] + x @ plane[1:] > 0, 1, -1) != y).sum())
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_pocket_keeps_the_plane_of_fewest_errors_on_the_way(seed):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(10, 90)), int(rng.integers(1, 4))
@@ -626,7 +627,7 @@ def test_invalid_starts_of_three_classes_are_refused(start):
 
 @pytest.mark.slow
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_leaving_a_row_out_of_the_perceptron_is_a_run_without_it(seed):
     """Rows of small whole numbers, so that no order of sums rounds; with and without a plane between them."""
     rng = np.random.default_rng(seed)
@@ -715,8 +716,13 @@ def test_one_against_the_rest():
     assert "each class against the rest" in fit.summary().as_text()
 
 
-@pytest.mark.parametrize("labels", [("a", "b"), (0, 1), (False, True), (2.5, 7.5)])
-@pytest.mark.parametrize("verb", [perceptron, hyperplane])
+@one_in(
+    2,
+    {
+        "labels": [("a", "b"), (0, 1), (False, True), (2.5, 7.5)],
+        "verb": [perceptron, hyperplane],
+    },
+)
 def test_classes_of_any_kind(verb, labels):
     data = halves(30, 2, 0.3)
     data["y"] = np.where(data["y"], labels[1], labels[0])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -23,6 +24,7 @@ from discrim.errors import (
     UninformativeFitWarning,
 )
 from tests import support
+from tests.turns import one_in
 
 GOLDEN = json.loads((support.GOLDEN / "sparse_lda.json").read_text(encoding="utf-8"))
 TABLES = {
@@ -94,8 +96,7 @@ def wide_table(rng, n, p, k):
     return pd.DataFrame(x, columns=[f"v{j}" for j in range(p)]).assign(y=codes)
 
 
-@pytest.mark.parametrize(("n", "p", "k"), [(60, 8, 3), (40, 90, 2), (45, 90, 4)])
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@one_in(2, {"n, p, k": [(60, 8, 3), (40, 90, 2), (45, 90, 4)], "ridge": [0.0, 0.3]})
 def test_conditions_of_a_minimum_hold(n, p, k, ridge):
     data = wide_table(np.random.default_rng(n + p), n, p, k)
     z, codes = standard(data, "y")
@@ -269,9 +270,14 @@ def test_scores_have_the_covariance_within_classes_that_plots_draw():
     assert (fit.classes[best] == fit.predict()).all()
 
 
+@cache
+def chosen_fit():
+    return sparse_lda("species ~ .", load_iris(), n_penalties=5, seed=1)
+
+
 @pytest.mark.parametrize("kind", ["path", "choice", "scores", "territory"])
 def test_plots_are_drawn(kind):
-    fit = sparse_lda("species ~ .", load_iris(), n_penalties=5, seed=1)
+    fit = chosen_fit()
     axes = fit.plot(kind)
     assert axes.get_title()
     if kind == "path":
