@@ -417,13 +417,13 @@ def test_summary_and_plot():
 
 
 def test_plot_of_large_classes_shows_pairs_of_a_stated_sample_of_their_rows():
-    few = discrim.plda("speaker ~ .", table([1000, 500, 3], 6))
+    few = discrim.plda("speaker ~ .", table([750, 350, 3], 6))
     axes = few.plot("trials")
     assert "rows of the fit (1,001 chosen at random):" in " ".join(axes.get_title().split())
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert sum(int(label.split()[0].replace(",", "")) for label in labels) == 1001 * 1000 // 2
     assert axes.get_title() == few.plot("trials").get_title()
-    many = discrim.plda("speaker ~ .", table([60] * 30, 7))
+    many = discrim.plda("speaker ~ .", table([55] * 25, 7))
     title = " ".join(many.plot("trials").get_title().split())
     assert "rows of the fit of 20 randomly chosen classes (1,000 chosen at random):" in title
     pairs, _ = few._score_pairs(None, 1000)

@@ -95,13 +95,13 @@ def test_corners_are_lda_qda_and_the_nearest_centroid(parametrization, plain, me
 
 
 def test_choice_equals_separate_fits_of_the_folds():
-    fit = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3)
+    fit = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=3, seed=3)
     from discrim.models.evaluation.validation import assign_folds
 
-    fold_ids = assign_folds(fit._fit, 5, 3)
+    fold_ids = assign_folds(fit._fit, 3, 3)
     for _, row in fit.path.iterrows():
         rates = []
-        for fold in range(5):
+        for fold in range(3):
             inside = IRIS[fold_ids != fold]
             outside = IRIS[fold_ids == fold]
             options = {"alpha": row["alpha"], "gamma": row["gamma"], "prior": fit.prior}
@@ -109,15 +109,15 @@ def test_choice_equals_separate_fits_of_the_folds():
             wrong = chunk.predict(outside).to_numpy() != outside["species"].to_numpy()
             rates.append(pd.Series(wrong).groupby(outside["species"].to_numpy()).mean() @ fit.prior)
         assert row["error"] == pytest.approx(np.mean(rates), abs=1e-12)
-        assert row["se"] == pytest.approx(np.std(rates, ddof=1) / np.sqrt(5), abs=1e-12)
+        assert row["se"] == pytest.approx(np.std(rates, ddof=1) / np.sqrt(3), abs=1e-12)
     min_error = fit.path["error"].min()
     tied = fit.path[fit.path["error"] <= min_error + 1e-12]
     assert fit.alpha == tied["alpha"].min()
     assert fit.gamma == tied[tied["alpha"] == fit.alpha]["gamma"].min()
-    wider = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3, alpha="1se")
+    wider = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=3, seed=3, alpha="1se")
     assert wider.alpha <= fit.alpha
     assert "path" in fit.summary().tables
-    assert "5-fold cross-validation, 1 SE rule" in wider.summary().as_text()
+    assert "3-fold cross-validation, 1 SE rule" in wider.summary().as_text()
 
 
 def test_summary_states_what_its_errors_keep_fixed():

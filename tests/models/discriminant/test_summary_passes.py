@@ -37,7 +37,7 @@ def spoilt() -> pd.DataFrame:
 
 def many() -> pd.DataFrame:
     """Rows of several blocks, in no order."""
-    return IRIS.sample(60_000, replace=True, random_state=1).reset_index(drop=True) + pd.Series(
+    return IRIS.sample(20_000, replace=True, random_state=1).reset_index(drop=True) + pd.Series(
         {name: 0.0 if name != "species" else "" for name in IRIS}
     )
 

@@ -107,11 +107,11 @@ def test_separation_is_detected_at_any_tolerance(tol):
 
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
-@pytest.mark.parametrize("total", [1e-8, 1e-5, 1e-3, 1e8])
+@pytest.mark.parametrize("total", [1e-8, 1e-3, 1e8])
 def test_separation_is_detected_with_any_weights(total):
-    data = lone(400, 5)
+    data = lone(200, 5)
     with pytest.raises(SeparationError) as caught:
-        logistic("y ~ x + own", data, weights=np.full(400, total / 400))
+        logistic("y ~ x + own", data, weights=np.full(200, total / 200))
     assert "'own'" in str(caught.value)
     with pytest.raises(SeparationError) as caught:
         logistic("y ~ x + own", data, weights=np.where(data["own"] == 1, total, 1.0))
