@@ -77,6 +77,7 @@ def test_leave_one_out_with_more_columns_than_rows_of_a_class(parametrization, p
     np.testing.assert_allclose(held_scores(fit, FEW_WINES)[::4], expected, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 @pytest.mark.slow
 @in_turn([1.0, 0.5], "units")
 def test_leave_one_out_removes_one_unit_of_a_weight(parametrization, units):

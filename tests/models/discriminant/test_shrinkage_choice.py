@@ -210,6 +210,7 @@ def test_a_row_that_is_left_to_a_refit_keeps_the_choice(verb, way):
     np.testing.assert_allclose(gaps(left_out), gaps(theirs), rtol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.ScaleWarning")
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("covariance", [Shrunk, Diagonal])
@@ -292,6 +293,7 @@ def test_folds_choose_anew(verb, way):
         np.testing.assert_allclose(gaps(scores[fold_ids == fold]), gaps(theirs), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.ScaleWarning")
 @pytest.mark.slow
 def test_many_columns_form_no_square_matrix():
     x, y = simulate_rows(36, 2500)
