@@ -39,6 +39,7 @@ DISTRIBUTIONS = ("normal", "exponential")
 MEAN_TESTS = ("dempster", "srivastava", "chen-qin", "cai-liu-xia, means")
 SPHERICITY_TESTS = ("john", "srivastava, spheres", "chen-zhang-zhong")
 COVARIANCE_TESTS = ("schott", "li-chen", "cai-liu-xia, covariances")
+ALL_TESTS = (*MEAN_TESTS, *SPHERICITY_TESTS, *COVARIANCE_TESTS)
 
 
 def correlation_root(p: int, correlation: float) -> NDArray[np.float64]:
@@ -90,7 +91,7 @@ def draw_classes(
 def p_values(
     x: NDArray[np.float64],
     codes: NDArray[np.intp],
-    selected: Sequence[str] = (*MEAN_TESTS, *SPHERICITY_TESTS, *COVARIANCE_TESTS),
+    selected: Sequence[str] = ALL_TESTS,
 ) -> dict[str, float]:
     """Return the p-values of the selected tests by name, without tests of two classes if there are more."""
     k, p = int(codes.max()) + 1, x.shape[1]
@@ -120,10 +121,12 @@ def p_values(
     return {name: test_functions[name]().pvalue for name in selected if name in test_functions}
 
 
-def rejection_rates(replicates: int, seed: int, n: int, p: int, **options: Any) -> pd.Series:
-    """Return the proportions of simulated p-values up to 0.05 by test."""
+def rejection_rates(
+    replicates: int, seed: int, n: int, p: int, selected: Sequence[str] = ALL_TESTS, **options: Any
+) -> pd.Series:
+    """Return the proportions of simulated p-values up to 0.05 of the selected tests."""
     rng = np.random.default_rng([seed, n, p])
-    results = [p_values(*draw_classes(rng, n, p, **options)) for _ in range(replicates)]
+    results = [p_values(*draw_classes(rng, n, p, **options), selected) for _ in range(replicates)]
     return (pd.DataFrame(results) <= 0.05).mean()
 
 
