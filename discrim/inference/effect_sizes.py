@@ -392,7 +392,7 @@ def studentized_range_sf(q: Floats, k: int, v: float) -> Floats:
     -------
     (m,) float
     """
-    z, z_weights = np.polynomial.legendre.leggauss(256)
+    z, z_weights = gauss_legendre_rule(256)
     z = z * MAX_RANGE / 2
     z_weights = k * z_weights * MAX_RANGE / 2 * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
@@ -402,7 +402,7 @@ def studentized_range_sf(q: Floats, k: int, v: float) -> Floats:
         return np.asarray(1 - others ** (k - 1) @ z_weights)
 
     polynomial = np.polynomial.Chebyshev.interpolate(range_sf, 200, [0, MAX_RANGE])
-    node, weights = np.polynomial.legendre.leggauss(128)
+    node, weights = gauss_legendre_rule(128)
     low, high = np.sqrt(scipy.special.chdtri(v, [1 - 1e-16, 1e-17]) / v)
     with np.errstate(divide="ignore"):
         width = np.clip(MAX_RANGE / q, low, high) - low
