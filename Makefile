@@ -16,7 +16,7 @@ test: ## Run the tests; one file: make test ARGS=tests/cli/test_cli.py
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
 fuzz: ## Run each fuzzer for an hour; shorter: make fuzz MINUTES=5 ARGS="--fuzz-seed 7"
-	$(BIN)/python -m pytest -n auto tests/fuzz --fuzz-minutes $(or $(MINUTES),60) $(ARGS)
+	$(BIN)/python -m pytest -n auto -m "slow or not slow" tests/fuzz --fuzz-minutes $(or $(MINUTES),60) $(ARGS)
 
 lint: ## Check style and types
 	$(BIN)/ruff check .

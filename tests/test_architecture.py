@@ -540,17 +540,35 @@ def test_lists_of_models_are_detected(source):
 
 
 def test_modules_are_short_and_documented():
-    assert [case(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
+    assert [case(path) for path in MODULES if not re.match('r?"""', text_of(path))] == []
     assert [
-        case(path) for path in MODULES if code_metrics.code_lines(text_of(path), tree_of(path)) > 703
+        case(path)
+        for path in MODULES
+        if text_of(path).count("\n") > 703 and code_metrics.code_lines(text_of(path), tree_of(path)) > 703
     ] == []
     long = [
         f"{case(path)}:{node.lineno}: {node.name}"
         for path in MODULES
+        if has_distant_definitions(text_of(path))
         for node, _, _ in statements(tree_of(path))
         if isinstance(node, ast.FunctionDef) and code_lines(node) >= 70
     ]
     assert long == []
+
+
+def has_distant_definitions(text: str) -> bool:
+    """Return whether a function may have 70 lines; if not, the module need not be parsed."""
+    lines = text.splitlines()
+    starts = [
+        (k, len(line) - len(line.lstrip()))
+        for k, line in enumerate(lines)
+        if re.match(r"\s*(async )?(def|class) ", line)
+    ]
+    for i, (start, indent) in enumerate(starts):
+        ends = (k for k, other in starts[i + 1 :] if other <= indent)
+        if next(ends, len(lines)) - start >= 70:
+            return True
+    return False
 
 
 def code_lines(function: ast.FunctionDef) -> int:
@@ -565,6 +583,7 @@ def test_source_has_no_assert_and_no_suppression():
     assert_statements = [
         f"{case(path)}:{node.lineno}"
         for path in MODULES
+        if re.search(r"^\s*assert\b", text_of(path), re.MULTILINE)
         for node, _, _ in statements(tree_of(path))
         if isinstance(node, ast.Assert)
     ]
@@ -572,7 +591,7 @@ def test_source_has_no_assert_and_no_suppression():
     marks = r"type: ?ignore|noqa|TODO|FIXME|XXX"
     assert [f"{case(path)}: {mark}" for path in MODULES for mark in re.findall(marks, text_of(path))] == []
     annotated = "from __future__ import annotations"
-    assert [case(path) for path in MODULES if tree_of(path).body[1:] and annotated not in text_of(path)] == []
+    assert [case(path) for path in MODULES if annotated not in text_of(path) and tree_of(path).body[1:]] == []
 
 
 def loaded_after(statement: str) -> set[str]:

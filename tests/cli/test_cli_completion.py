@@ -12,7 +12,10 @@ from discrim import datasets
 from discrim.cli.verbs import VERBS
 from tests.support import ROOT
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the shells are those of other systems")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="the shells are those of other systems"),
+]
 
 
 @pytest.fixture
@@ -42,7 +45,6 @@ def completions(folder, line):
     return {word.strip() for word in found}
 
 
-@pytest.mark.slow
 def test_prefixes_of_tables_and_options_are_completed(folder):
     assert completions(folder, "discrim lda 'species ~ .' iri") == {"iris", "irises.csv"}
     assert completions(folder, "discrim lda 'species ~ .' iris --cov") == {"--covariance"}

@@ -97,6 +97,7 @@ def worker() -> Iterator[Worker]:
     worker.close()
 
 
+@pytest.mark.slow
 def test_formula_is_fitted_or_raises_a_discrim_error(fuzz, worker):
     for rng in fuzz:
         formula, verb = random_formula(rng), rng.choice(VERBS)

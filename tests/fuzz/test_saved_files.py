@@ -22,6 +22,7 @@ def test_files_that_are_put_together_again_are_used(child):
         assert child.load_mutant(name, join_file(split_file(data))) == "loaded", name
 
 
+@pytest.mark.slow
 def test_mutants_of_saved_files(fuzz, child):
     for rng in fuzz:
         name, data = random_mutant(rng)

@@ -297,6 +297,7 @@ def check_fit(fit, table, path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="cases are limited by a signal of Unix")
 def test_tables(fuzz, tmp_path):
     for rng in fuzz:
@@ -391,6 +392,7 @@ def random_option_call(rng, fits):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="cases are limited by a signal of Unix")
 def test_options(fuzz, fits, tmp_path, monkeypatch):
     # An option may be a path to which a fit is written.

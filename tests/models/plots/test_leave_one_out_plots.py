@@ -11,6 +11,9 @@ import discrim
 from discrim.models.evaluation.assessment import evaluation_methods, has_fast_leave_one_out
 from discrim.penalty import Lasso
 
+# Each test draws several pictures.
+pytestmark = pytest.mark.slow
+
 mpl.use("Agg")
 IRIS = discrim.datasets.load_iris()
 TWO = IRIS[IRIS["species"] != "setosa"].astype({"species": str}).reset_index(drop=True)

@@ -12,6 +12,9 @@ import pytest
 import discrim
 from discrim.models.plots.plottable import PlotOptions, available_plot_kinds
 
+# Each test draws several pictures.
+pytestmark = pytest.mark.slow
+
 mpl.use("Agg")
 IRIS = discrim.datasets.load_iris()
 FIT = discrim.lda("species ~ .", IRIS)

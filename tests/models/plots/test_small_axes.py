@@ -16,6 +16,9 @@ from discrim.report.plots.style import POINT_OPACITY, Signs
 from discrim.subspace import OrthogonalPLS
 from tests.pictures import text_faults
 
+# Each test draws several pictures.
+pytestmark = pytest.mark.slow
+
 mpl.use("Agg")
 SMALL, LARGE = (3.35, 2.8), (8, 6)
 

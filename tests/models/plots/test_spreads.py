@@ -14,6 +14,9 @@ from discrim.models.plots.plottable import available_plot_kinds
 from discrim.report.plots.planes import CORNERS
 from discrim.report.plots.planes import draw_simplex as draw_simplex
 
+# Each test draws several pictures.
+pytestmark = pytest.mark.slow
+
 mpl.use("Agg")
 IRIS, PENGUINS = discrim.datasets.load_iris(), discrim.datasets.load_penguins()
 LDA = discrim.lda("species ~ .", IRIS)

@@ -20,6 +20,9 @@ from discrim.datasets import load_breast_cancer, load_iris
 from discrim.errors import DataError, NotSupportedError, UnwritableFileError
 from discrim.report.page.page import TEXT_WIDTH, Chapter, Drawing, WordPage
 
+# Each test writes a document with its pictures.
+pytestmark = pytest.mark.slow
+
 IRIS = load_iris()
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 CHAPTERS = [
