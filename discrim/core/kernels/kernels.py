@@ -220,7 +220,9 @@ def _fill_gaussian(width: float, right: Floats, is_short: bool, a: Floats, out: 
         Overwritten by the kernel matrix.
     """
     a = a / width
-    np.matmul(np.column_stack([a, -_half_squared_norms(a), np.ones(len(a))]), right, out=out)
+    # With a width near zero the exponents overflow; kernels that are not finite are an error of the caller.
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.matmul(np.column_stack([a, -_half_squared_norms(a), np.ones(len(a))]), right, out=out)
     if not is_short:
         np.minimum(out, 0.0, out=out)
     np.exp(out, out=out)

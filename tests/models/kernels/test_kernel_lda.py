@@ -317,7 +317,6 @@ def test_predicted_share_of_scores_equals_refits_without_each_row():
     assert "nearly interpolates the observations" in " ".join(str(rough.summary()).split())
 
 
-@pytest.mark.filterwarnings("ignore:.* encountered in matmul:RuntimeWarning")
 def test_errors_name_a_width_at_which_all_rows_are_alike():
     with pytest.raises(DataError) as caught:
         kernel_lda("species ~ .", IRIS, kernel="gaussian", width=1e-300)
