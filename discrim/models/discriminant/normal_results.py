@@ -87,7 +87,7 @@ class NormalResults(SubspaceResults):
         lambda self: self._fit.estimates.covariance_model.traits.uses_incomplete_rows, 'fit with missing="em"'
     )
     def em(self) -> EMCovariance:
-        """The search of a fit with missing="em".
+        """EM algorithm of a fit with missing="em": its steps, convergence and log-likelihoods.
 
         Its attributes are steps (iterations, summed over separate searches), converged, row_llf (the
         log-likelihood of the observed values conditional on the classes), patterns (the number of different
