@@ -124,6 +124,7 @@ def test_a_penalty_and_its_strength(capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The likelihood is largest at nu=256")
 def test_degrees_of_freedom_are_given_estimated_or_refused(capsys, tmp_path):
     # The header has the leave-one-out error, by a refit for each row.
     few = datasets.load_iris()[::5]

@@ -75,6 +75,7 @@ RESULTS = {
 MORE = [pytest.param(made, marks=pytest.mark.slow) for made in FITS]
 
 
+@pytest.mark.filterwarnings("ignore::discrim.errors.NotComparableWarning")
 @pytest.mark.parametrize("made", [*RESULTS, *MORE])
 def test_each_sheet_is_an_exact_table_of_the_summary(made, tmp_path, openpyxl):
     results = (RESULTS | FITS)[made]()

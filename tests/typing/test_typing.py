@@ -72,6 +72,7 @@ def test_type_checkers_report_the_slips_of_a_user_and_nothing_else(root, checker
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::discrim.errors.NotComparableWarning")
 def test_the_script_of_a_user_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "user"}
