@@ -589,7 +589,9 @@ class BayesResults(ReportMethods):
         Series
             `error_rate`, `error_bound`, `excess` over the Bayes error, `excess_bound`. The excess is
             integrated directly and is therefore accurate even if it is small. With costs the rate is the mean
-            cost.
+            cost. On a line the regions of the rule are found on a grid. The bounds include what a grid with
+            half of the points misses; they assume that no region is narrower than a step of the grid, which
+            a rule of single neighbours may violate.
 
         Raises
         ------
