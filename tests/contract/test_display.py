@@ -306,6 +306,11 @@ def test_derived_tables_are_displayed_like_plain_tables(fits):
         ]
         assert not any("discrim-summary" in other._repr_html_() for other in others), name
         assert "discrim" not in pickle.dumps(table).decode("latin-1"), name
+
+
+def test_styled_tables_are_those_of_pandas(fits):
+    pytest.importorskip("jinja2", reason="pandas styles tables by jinja2")
+    for name, table in tables(fits).items():
         assert "discrim-summary" not in table.style.to_html(), name
 
 
