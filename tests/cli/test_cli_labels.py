@@ -34,33 +34,36 @@ def halves(one, other):
     return [one] * 20 + [other] * 20
 
 
+CLASSES = [
+    (halves("007", "7"), ["007", "7"]),
+    (halves("007", "008"), ["007", "008"]),
+    (halves("1.0", "1"), ["1", "1.0"]),
+    (halves("+1", "1"), ["+1", "1"]),
+    (halves("0x1", "1"), ["0x1", "1"]),
+    (halves("1e3", "1000"), ["1000", "1e3"]),
+    (halves("-0", "0"), ["-0", "0"]),
+    (halves("true", "TRUE"), ["TRUE", "true"]),
+    (halves(str(BIG), str(BIG + 1)), [BIG, BIG + 1]),
+    (["", *halves(BIG, BIG + 1)[1:]], [BIG, BIG + 1]),
+    (["NA", *halves(-BIG - 1, -BIG)[1:]], [-BIG - 1, -BIG]),
+    (["", *halves(2**64 - 2, 2**64 - 1)[1:]], [2**64 - 2, 2**64 - 1]),
+    (halves(10**30, 10**30 + 1), [str(10**30), str(10**30 + 1)]),
+    (halves(f"{BIG}.0", f"{BIG + 1}.0"), [f"{BIG}.0", f"{BIG + 1}.0"]),
+    (["", *halves(1, 2)[1:]], [1, 2]),
+    (halves(0.5, 1), [0.5, 1.0]),
+    (halves("False", "True"), [False, True]),
+    (["", *halves("False", "True")[1:]], [False, True]),
+    (halves("yes", "no"), ["no", "yes"]),
+]
+"""Labels of a file, and the classes of a fit to it."""
+
+
 @pytest.mark.parametrize(
-    ("labels", "classes"),
-    [
-        (halves("007", "7"), ["007", "7"]),
-        (halves("007", "008"), ["007", "008"]),
-        (halves("1.0", "1"), ["1", "1.0"]),
-        (halves("+1", "1"), ["+1", "1"]),
-        (halves("0x1", "1"), ["0x1", "1"]),
-        (halves("1e3", "1000"), ["1000", "1e3"]),
-        (halves("-0", "0"), ["-0", "0"]),
-        (halves("true", "TRUE"), ["TRUE", "true"]),
-        (halves(str(BIG), str(BIG + 1)), [BIG, BIG + 1]),
-        (["", *halves(BIG, BIG + 1)[1:]], [BIG, BIG + 1]),
-        (["NA", *halves(-BIG - 1, -BIG)[1:]], [-BIG - 1, -BIG]),
-        (["", *halves(2**64 - 2, 2**64 - 1)[1:]], [2**64 - 2, 2**64 - 1]),
-        (halves(10**30, 10**30 + 1), [str(10**30), str(10**30 + 1)]),
-        (halves(f"{BIG}.0", f"{BIG + 1}.0"), [f"{BIG}.0", f"{BIG + 1}.0"]),
-        (["", *halves(1, 2)[1:]], [1, 2]),
-        (halves(0.5, 1), [0.5, 1.0]),
-        (halves("False", "True"), [False, True]),
-        (["", *halves("False", "True")[1:]], [False, True]),
-        (halves("yes", "no"), ["no", "yes"]),
-    ],
+    ("labels", "classes", "formula"),
+    [(*case, ("y ~ x", "C(y) ~ x")[k % 2]) for k, case in enumerate(CLASSES)],
 )
-def test_classes_equal_the_text_of_the_file(labels, classes, tmp_path, capsys):
+def test_classes_equal_the_text_of_the_file(labels, classes, formula, tmp_path, capsys):
     path = written(tmp_path, labels)
-    formula = "C(y) ~ x" if len(str(classes)) % 2 else "y ~ x"
     assert cli.main(["lda", formula, path, "--save", str(tmp_path / "fit")]) == 0
     fit = discrim.load(tmp_path / "fit")
     assert fit.classes.tolist() == classes
