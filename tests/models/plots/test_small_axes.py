@@ -65,20 +65,14 @@ def draw(n_classes, kind, size):
     return faults_on_given_axes(FITS[n_classes], kind, size)
 
 
-# Other tests read these drawings too; further ones are slow, the rest exhaustive.
-SAMPLE = {("roc", 10), ("forest", 10), ("confusion", 26)}
-SLOW = {("scores", 10), ("structure", 3), ("scree", 2)}
+SAMPLE = {("roc", 10), ("forest", 10), ("confusion", 26), ("scores", 10), ("structure", 3), ("scree", 2)}
+"""Kinds of plots and numbers of classes that are not left to the exhaustive tests."""
 
 
 @pytest.mark.parametrize(
     ("kind", "n_classes"),
     [
-        pytest.param(
-            kind,
-            n_classes,
-            marks=[pytest.mark.slow] * ((kind, n_classes) in SLOW)
-            + [pytest.mark.exhaustive] * ((kind, n_classes) not in SAMPLE | SLOW),
-        )
+        pytest.param(kind, n_classes, marks=[pytest.mark.exhaustive] * ((kind, n_classes) not in SAMPLE))
         for kind in ("roc", "forest", "structure", "scree", "scores", "confusion")
         for n_classes in FITS
         # Twenty-five classes by four terms are more than the lines of a forest that are drawn.
@@ -89,13 +83,11 @@ def test_texts_on_small_existing_axes_do_not_overlap(kind, n_classes):
     assert not draw(n_classes, kind, SMALL)[1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "size"), [("s_plot", SMALL), ("updates", LARGE)])
 def test_texts_of_other_plots_on_existing_axes_do_not_overlap(kind, size):
     assert not faults_on_given_axes(OTHERS[kind](), kind, size)[1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 def test_names_in_an_s_plot_do_not_lie_on_points(size):
     _, ax = plt.subplots(figsize=size, layout="constrained")
@@ -112,7 +104,7 @@ def test_a_forest_of_ten_classes_names_every_term():
     assert written == list(FITS[10].terms)
 
 
-@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [SMALL, LARGE])
 def test_names_that_have_no_room_are_counted(size):
     ax = draw(26, "confusion", size)[0]
     written = [text.get_text() for text in ax.get_yticklabels() if text.get_text()]
@@ -167,7 +159,6 @@ def test_texts_above_bars_lie_within_the_axes_and_not_below_the_legend(n_classes
     assert not legend.count_overlaps(boxes)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_curves_of_two_fits_of_many_classes_leave_small_axes_their_room():
     _, ax = plt.subplots(figsize=SMALL, layout="constrained")
