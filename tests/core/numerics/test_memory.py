@@ -161,8 +161,8 @@ def test_duplicate_among_many_names_is_found_quickly(tmp_path):
     data = pd.DataFrame(np.zeros((2, len(names))), columns=names).assign(y=["a", "b"])
     (tmp_path / "wide.csv").write_text(",".join(names) + "\n")
     for read in (lambda: naive_bayes("y ~ .", data), lambda: read_table(str(tmp_path / "wide.csv"))):
-        began = time.perf_counter()
+        began = time.process_time()
         with pytest.raises(DataError) as caught:
             read()
         assert "'x7'" in str(caught.value)
-        assert time.perf_counter() - began < 10
+        assert time.process_time() - began < 2.5
