@@ -86,7 +86,7 @@ def same_parameters(left, right):
 
 @pytest.mark.parametrize(
     ("make", "options"),
-    # A word stands for a specification that is listed, too.
+    # A covariance that is given as a word is a specification that is in the list as well.
     [each for each in SPECIFICATIONS if not isinstance(each[1].get("covariance"), str)],
     ids=lambda each: getattr(each, "__name__", str(each)),
 )

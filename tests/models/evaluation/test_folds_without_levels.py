@@ -172,12 +172,21 @@ def test_rows_with_a_unique_level_have_no_held_out_prediction(name, options):
     assert fit.error_rates(["loo"])["total"].tolist() == [29]
 
 
+AXIS = {"components": MultipleCorrespondence(1)}
+LANDMARKS = {**KERNEL, "components": 20, "scale": "sd", "calibrate": False}
+
+
 @pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
-@pytest.mark.parametrize("formula", ["y ~ c + x", "y ~ x + c", "y ~ x + b + z", "y ~ c"])
-def test_other_estimates_without_rows_answer_too(formula):
-    name, options = "kernel_lda", {**KERNEL, "components": 20, "scale": "sd", "calibrate": False}
-    if formula in ("y ~ c + x", "y ~ x + b + z"):
-        name, options = "lda", {"components": MultipleCorrespondence(1)}
+@pytest.mark.parametrize(
+    ("name", "options", "formula"),
+    [
+        ("lda", AXIS, "y ~ c + x"),
+        ("lda", AXIS, "y ~ x + b + z"),
+        ("kernel_lda", LANDMARKS, "y ~ x + c"),
+        ("kernel_lda", LANDMARKS, "y ~ c"),
+    ],
+)
+def test_other_estimates_without_rows_answer_too(name, options, formula):
     fit = getattr(discrim, name)(formula, DATA, **options)
     rates = fit.error_rates(["cv", "632+"], seed=1, folds=4, replicates=5)
     fold_ids = discrim.cross_validate(fit, 4, seed=1)
