@@ -13,10 +13,10 @@ from pathlib import Path
 
 from tests.mutation.mutants import Mutant
 
-__all__ = ["ALL_MARKS", "Records", "folders_to_record", "record_coverage"]
+__all__ = ["MARKS", "Records", "folders_to_record", "record_coverage"]
 
-ALL_MARKS = "slow or not slow"
-"""Marker expression of the tests that are recorded and run."""
+MARKS = "not exhaustive"
+"""Marker expression of the tests that are recorded and run: those of each change, and not the weekly ones."""
 
 
 def folders_to_record(root: Path) -> list[str]:
@@ -40,13 +40,13 @@ def record_coverage(root: Path, folder: Path, test_folder: str, cases: int) -> N
     cases : int
         Number of cases of a test with parameters.
     """
-    target, digest = folder / test_folder.replace("/", "."), f"{cases} {_digest(root, test_folder)}"
+    target, digest = folder / test_folder.replace("/", "."), f"{cases} {MARKS} {_digest(root, test_folder)}"
     digest_file = target.with_suffix(target.suffix + ".digest")
     if digest_file.exists() and digest_file.read_text(encoding="utf-8") == digest:
         return
     print(f"recording {test_folder}, whose sources changed", flush=True)
     digest_file.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-m", ALL_MARKS, "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", MARKS, "-p", "no:cacheprovider"]
     command += ["-p", "tests.mutation.recorder", test_folder]
     environment = {**os.environ, "RECORD": str(target), "CASES": str(cases), "PYTHONPATH": str(root)}
     completed = subprocess.run(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.mutation.mutants import Mutant
-from tests.mutation.records import ALL_MARKS
+from tests.mutation.records import MARKS
 
 __all__ = ["Verdict", "preload_packages", "run_tests", "try_mutant"]
 
@@ -125,7 +125,7 @@ def _run(tree: Path, tests: list[str], log: Path, seconds: int, pytest_options: 
         sys.path.insert(0, str(tree))
         for name in [n for n in sys.modules if n.split(".")[0] in ("tests", "discrim")]:
             del sys.modules[name]
-        settings = [*pytest_options, "-q", "-rfE", "-m", ALL_MARKS, "-p", "no:cacheprovider"]
+        settings = [*pytest_options, "-q", "-rfE", "-m", MARKS, "-p", "no:cacheprovider"]
         for part in (tests[:N_FIRST_TESTS], tests[N_FIRST_TESTS:]):
             if part and (status := int(pytest.main([*settings, *part]))):
                 break
