@@ -473,6 +473,7 @@ def test_pickles_and_deep_copies_give_the_same_results(verb):
     twin = copy.deepcopy(fit)
     assert answers_as_bytes(twin) == alone
     assert new_row_answers_as_bytes(copy.copy(fit)) == new_row_answers_as_bytes(fit)
+    pd.testing.assert_series_equal(copy.copy(fit).predict(), fit.predict())
     prior = twin.prior
     prior.iloc[0] = 99
     twin._fit.design_rows.table.data.iloc[:, 0] = 0.0
