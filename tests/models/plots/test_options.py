@@ -12,9 +12,6 @@ import pytest
 import discrim
 from discrim.models.plots.plottable import PlotOptions, available_plot_kinds
 
-# Each test draws several pictures.
-pytestmark = pytest.mark.slow
-
 mpl.use("Agg")
 IRIS = discrim.datasets.load_iris()
 FIT = discrim.lda("species ~ .", IRIS)
@@ -64,22 +61,26 @@ def test_a_column_of_text_among_new_rows_is_named(kind):
     assert "'sepal_width'" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_one_class_needs_no_list_and_is_not_called_the_first():
     outer = FIT.plot("qq", classes="virginica")
     assert [panel.get_title() for panel in outer.child_axes] == ["virginica"]
     assert "of 1 of 3 classes" in outer.get_title().replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_columns_are_fixed_at_the_values_of_a_series():
     held = pd.Series({"petal_length": 4.0, "petal_width": 1.25})
     assert "petal_length = 4, petal_width = 1.25" in FIT.plot("regions", at=held).get_title()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["scores", "ellipses"])
 def test_a_title_does_not_round_the_level_to_all_rows(kind):
     assert "99.5 %" in FIT.plot(kind, level=0.995).get_title()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "response"),
     [("scores", None), ("regions", "missing")],
@@ -116,6 +117,7 @@ def test_rings_of_very_many_rows_are_thinned():
     assert none == 0
 
 
+@pytest.mark.slow
 def test_long_names_leave_the_triangle_its_room():
     label = IRIS["species"].astype(str) + "x" * 50
     axes = discrim.lda("species ~ .", IRIS.assign(species=label)).plot("simplex")
@@ -138,6 +140,7 @@ def test_colormaps_are_sampled_evenly_in_their_visible_range():
     assert colours == tuple(mpl.colors.to_hex(seen[place]) for place in (0, middle, -1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3, 12])
 def test_every_colormap_of_matplotlib_gives_colours(count):
     for name in mpl.colormaps:
@@ -147,6 +150,7 @@ def test_every_colormap_of_matplotlib_gives_colours(count):
         assert by_object == signs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name"),
     [("scores", "Set1"), ("regions", "Greys"), ("confusion", "twilight")],
@@ -201,6 +205,7 @@ def test_twenty_classes_are_distinguishable_on_dark_backgrounds(face):
     )
 
 
+@pytest.mark.slow
 def test_faint_colours_are_stronger_on_dark_backgrounds():
     day = draw_scores().collections[0].get_alpha()
     with plt.style.context("dark_background"):
@@ -208,6 +213,7 @@ def test_faint_colours_are_stronger_on_dark_backgrounds():
     assert day < night <= 1
 
 
+@pytest.mark.slow
 def test_regions_in_greys_are_hatched_each_by_its_own():
     from matplotlib.contour import ContourSet
 
@@ -222,17 +228,20 @@ def test_regions_in_greys_are_hatched_each_by_its_own():
     assert not any(isinstance(each, ContourSet) for each in FIT.plot("regions").collections)
 
 
+@pytest.mark.slow
 def test_a_confusion_in_greys_is_grey():
     with plt.style.context("grayscale"):
         cells = np.asarray(FIT.plot("confusion").collections[0].get_array())
     assert np.ptp(cells[..., :3], axis=-1).max() < 0.01
 
 
+@pytest.mark.slow
 def test_titles_of_scores_explain_filled_and_dotted_outlines():
     assert "filled: 95 % confidence regions for class means" in draw_scores().get_title()
     assert "dotted: a correlation of 1" in " ".join(FIT.plot("biplot").get_title().split())
 
 
+@pytest.mark.slow
 def test_added_fonts_are_not_used_in_bold_and_missing_ones_cause_one_warning(caplog):
     table = IRIS.rename(columns={"petal_length": "\u82b1\u5f01\u9577"})
     with warnings.catch_warnings(record=True) as caught:

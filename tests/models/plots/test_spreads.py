@@ -14,9 +14,6 @@ from discrim.models.plots.plottable import available_plot_kinds
 from discrim.report.plots.planes import CORNERS
 from discrim.report.plots.planes import draw_simplex as draw_simplex
 
-# Each test draws several pictures.
-pytestmark = pytest.mark.slow
-
 mpl.use("Agg")
 IRIS, PENGUINS = discrim.datasets.load_iris(), discrim.datasets.load_penguins()
 LDA = discrim.lda("species ~ .", IRIS)
@@ -39,6 +36,7 @@ def squared(points: np.ndarray, mean, covariance) -> np.ndarray:
     return np.einsum("ij,ij->i", gaps, np.linalg.solve(np.asarray(covariance), gaps.T).T)
 
 
+@pytest.mark.slow
 def test_a_half_of_normal_rows_lies_in_the_outlines_of_scores():
     rng = np.random.default_rng(5)
     y = np.repeat(["a", "b", "c"], 3000)
@@ -52,6 +50,7 @@ def test_a_half_of_normal_rows_lies_in_the_outlines_of_scores():
         assert (np.hypot(*(own - middle).T) ** 2 < 2 * np.log(2)).mean() == pytest.approx(0.5, abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda], ids=["lda", "qda"])
 def test_ellipses_show_the_covariances_of_the_rows(verb):
     names = ["petal_width", "sepal_length"]
@@ -65,11 +64,13 @@ def test_ellipses_show_the_covariances_of_the_rows(verb):
     assert squared(pooled, middle, within) == pytest.approx(radius, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_a_class_without_rows_leaves_the_pooled_ellipse():
     with_two = LDA.plot("ellipses", data=IRIS[50:])
     assert len(outlines(with_two)) == 3
 
 
+@pytest.mark.slow
 def test_ellipses_of_robust_fits_are_robust():
     linear = discrim.lda(BILL, PENGUINS, covariance="t")
     names = list(linear.terms)
@@ -82,6 +83,7 @@ def test_ellipses_of_robust_fits_are_robust():
         assert held == pytest.approx(stats.chi2.ppf(0.68, 2), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_ellipses_of_naive_bayes_are_parallel_to_the_axes():
     fit = discrim.naive_bayes("species ~ island + bill_length_mm + sex + bill_depth_mm", PENGUINS, laplace=1)
     axes = fit.plot("ellipses")
@@ -98,6 +100,7 @@ def test_ellipses_of_naive_bayes_are_parallel_to_the_axes():
     assert "columns" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_error_and_hypothesis_lie_about_the_mean_of_all_rows():
     rows = IRIS.iloc[20:140]
     fit, names = discrim.lda("species ~ .", rows), ["sepal_width", "petal_length"]
@@ -117,6 +120,7 @@ def test_error_and_hypothesis_lie_about_the_mean_of_all_rows():
     assert squared(effect, middle, between.T @ between / 117) == pytest.approx(stats.chi2.ppf(0.68, 2))
 
 
+@pytest.mark.slow
 def test_the_canonical_one_has_the_unit_circle_as_its_error():
     wines = discrim.lda("cultivar ~ .", discrim.datasets.load_wine())
     axes = wines.plot("he", axes=("LD1", "LD2"))
@@ -127,6 +131,7 @@ def test_the_canonical_one_has_the_unit_circle_as_its_error():
     assert half[0] / half[1] == pytest.approx(np.divide(*wines.canonical().eigenvalues), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_he_takes_names_that_look_like_mathematics():
     odd = IRIS.rename(columns={"sepal_length": "$\\nosuch{$", "sepal_width": "_$x$"})
     axes = discrim.lda("species ~ .", odd).plot("he", columns=list(odd.columns[:2]))
@@ -141,6 +146,7 @@ def test_plots_without_rows_refuse_new_rows(kind):
     assert "data=" in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("covariance", ["t", "mcd"])
 def test_quantiles_of_robust_fits_are_of_robust_distances(covariance):
     fit = discrim.qda(BILL, PENGUINS[::3], covariance=covariance)
@@ -161,6 +167,7 @@ def test_quantiles_are_of_full_covariances():
     assert "covariance=" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_of_many_rows_some_ranks_have_the_quantiles_of_all():
     squared = np.random.default_rng(2).chisquare(3, 9000)
     table = distance_quantiles(squared, 3, None)
@@ -194,6 +201,7 @@ def test_corners_of_a_simplex_are_certain_rows():
     assert np.hypot(*(CORNERS - CORNERS[[1, 2, 0]]).T) == pytest.approx(np.ones(3))
 
 
+@pytest.mark.slow
 def test_hollow_rows_of_a_simplex_are_the_errors_of_the_confusion():
     axes = LDA.plot("simplex")
     confusion = LDA.confusion().to_numpy()
@@ -202,6 +210,7 @@ def test_hollow_rows_of_a_simplex_are_the_errors_of_the_confusion():
     assert f"{sum(hollow)} of 150" in axes.get_title()
 
 
+@pytest.mark.slow
 def test_with_one_discriminant_lines_of_means_stay_above_the_arrows():
     axes = discrim.lda("species ~ .", IRIS[50:].astype({"species": str})).plot("biplot")
     means = [line.get_ydata() for line in axes.lines if line.get_xdata()[0] == line.get_xdata()[-1]]

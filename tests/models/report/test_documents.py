@@ -20,9 +20,6 @@ from discrim.datasets import load_breast_cancer, load_iris
 from discrim.errors import DataError, NotSupportedError, UnwritableFileError
 from discrim.report.page.page import TEXT_WIDTH, Chapter, Drawing, WordPage
 
-# Each test writes a document with its pictures.
-pytestmark = pytest.mark.slow
-
 IRIS = load_iris()
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 CHAPTERS = [
@@ -112,6 +109,7 @@ SECTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".docx", ".md", ".qmd"])
 def test_report_tables_equal_the_summary(suffix, tmp_path):
     place = tmp_path / f"iris{suffix}"
@@ -132,6 +130,7 @@ def test_report_tables_equal_the_summary(suffix, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == [place.name]
 
 
+@pytest.mark.slow
 def test_a_document_has_its_headings_and_pictures_with_texts(tmp_path):
     docx = pytest.importorskip("docx", reason="documents are read back by python-docx")
     fitted().report(tmp_path / "iris.docx", title="Irises & <others>", pictures=["scores", "confusion"])
@@ -155,6 +154,7 @@ def test_a_document_has_its_headings_and_pictures_with_texts(tmp_path):
     assert len(repeated) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inches", [(3, 30), (30, 3), (2, 1)])
 def test_pictures_fit_the_page_and_keep_their_aspect_ratio(inches):
     def draw():
@@ -169,6 +169,7 @@ def test_pictures_fit_the_page_and_keep_their_aspect_ratio(inches):
     assert plt.get_fignums() == open_before
 
 
+@pytest.mark.slow
 def test_wide_tables_go_on_below_and_none_is_wider_than_the_text(tmp_path):
     data = load_breast_cancer()
     long = {name: f"{name} as it was measured by the second of two observers" for name in data.columns[:30]}
@@ -185,6 +186,7 @@ def test_wide_tables_go_on_below_and_none_is_wider_than_the_text(tmp_path):
 HOSTILE = ["<w:p/>&\"'", "a]]>b\x00\x1b\u202e", "```\n| x | `y` | *z* $m$"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".docx", ".qmd", pytest.param(".md", marks=pytest.mark.exhaustive)])
 def test_unusual_names_are_shown_as_text(suffix, tmp_path):
     names = np.array(HOSTILE, dtype=object)[pd.Categorical(IRIS["species"]).codes]
@@ -211,6 +213,7 @@ def test_unusual_names_are_shown_as_text(suffix, tmp_path):
     assert not any(token.type == "html_block" for token in tokens)
 
 
+@pytest.mark.slow
 def test_markdown_pictures_are_in_a_folder_next_to_the_file(tmp_path):
     fitted().report(tmp_path / "iris.md", pictures=["scores", "forest"])
     assert sorted(each.name for each in tmp_path.iterdir()) == ["iris.md", "iris_pictures"]
@@ -219,6 +222,7 @@ def test_markdown_pictures_are_in_a_folder_next_to_the_file(tmp_path):
     assert all(each.read_bytes()[:4] == b"\x89PNG" for each in pictures)
 
 
+@pytest.mark.slow
 def test_a_file_in_the_place_of_the_folder_is_named(tmp_path):
     (tmp_path / "iris_pictures").write_text("before")
     with pytest.raises(UnwritableFileError) as caught:
@@ -241,6 +245,7 @@ def test_interactive_pictures_require_html(tmp_path):
     assert "'iris.docx'" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_same_document_has_the_same_bytes(tmp_path):
     for name in ("a", "b"):
         page = WordPage()
@@ -250,6 +255,7 @@ def test_the_same_document_has_the_same_bytes(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+@pytest.mark.slow
 def test_known_distributions_and_fits_without_rows_have_reports(tmp_path):
     distribution = pd.DataFrame([[0.5, 0.5], [0.1, 0.9]], index=["a", "b"])
     discrim.bayes({"a": 0.5, "b": 0.5}, distribution).report(tmp_path / "law.docx", pictures=[])
