@@ -92,7 +92,7 @@ def test_error_rates_state_whether_choices_are_fixed_or_repeated(name):
     assert 0.5 - 3 * np.std(found, ddof=1) / np.sqrt(len(found)) - 0.02 < np.mean(found) < 0.66
 
 
-@pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
+@pytest.mark.filterwarnings("ignore:The likelihood is largest at nu:discrim.errors.DiscrimWarning")
 @pytest.mark.parametrize(
     "name",
     # Degrees of freedom are chosen by a search for each row.

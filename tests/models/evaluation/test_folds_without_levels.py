@@ -196,7 +196,7 @@ def test_other_estimates_without_rows_answer_too(name, options, formula):
     assert (sets["set"].isna() == fold_ids.labels[1].isna()).all()
 
 
-@pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
+@pytest.mark.filterwarnings("ignore::discrim.errors.MissingPredictionWarning")
 def test_fixed_choices_keep_features_of_the_fitted_columns():
     fit = discrim.kernel_lda("y ~ c + x", DATA, components=20, kernel="gaussian", scale="sd")
     found = discrim.cross_validate(fit, FOLDS, nested=False).posteriors()
