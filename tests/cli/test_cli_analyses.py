@@ -409,6 +409,7 @@ def test_a_report_is_of_the_fit_that_was_asked_for(capsys):
     assert eval(reads, {"pd": pd}).equals(IRIS)
 
 
+@pytest.mark.slow
 def test_a_report_has_the_pictures_that_are_named(capsys):
     data = ["species ~ petal_length", "iris"]
     for names, count in (("scree,confusion", 2), ("none", 0)):
@@ -417,6 +418,7 @@ def test_a_report_has_the_pictures_that_are_named(capsys):
     assert "not a picture" in refused(capsys, "report", *data, "--pictures", "sketch", "--out", "b.html")
 
 
+@pytest.mark.slow
 def test_a_saved_fit_is_reported_as_it_is(capsys):
     discrim.nearest_centroid(FORMULA, IRIS).save("a.fit")
     assert said(capsys, "report", "a.fit", "--out", "a.html") == ""

@@ -146,6 +146,7 @@ def test_what_is_read_is_not_replaced(tmp_path, capsys):
     assert (tmp_path / "table.csv").read_text(encoding="utf-8") == text
 
 
+@pytest.mark.slow
 def test_a_picture_in_a_page_answers_a_pointer(capsys, monkeypatch, tmp_path):
     pytest.importorskip("plotly")
     monkeypatch.chdir(tmp_path)
@@ -197,6 +198,7 @@ def test_a_summary_may_be_sheets_of_excel(capsys):
     assert names[-1] == "errors"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [".docx", ".md", ".qmd"])
 def test_a_report_has_the_format_that_the_name_of_its_file_says(end, tmp_path, capsys):
     assert said(capsys, "report", FORMULA, "iris", "--out", f"a{end}", "--pictures", "none") == ""
@@ -248,6 +250,7 @@ def test_who_reads_the_first_lines_alone_gets_the_files_all_the_same():
 STARTS = {"png": b"\x89PNG\r\n\x1a\n", "pdf": b"%PDF-", "svg": b"<?xml"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", STARTS)
 def test_a_picture_is_of_the_format_that_its_name_says(form, tmp_path, capsys):
     said(capsys, "lda", FORMULA, "iris", *HEADER, "--plot", f"a.{form}")
@@ -270,6 +273,7 @@ def test_the_kind_is_the_one_that_is_drawn(capsys, tmp_path):
         assert (tmp_path / "a.png").read_bytes() == expected
 
 
+@pytest.mark.slow
 def test_one_column_or_several_are_drawn(capsys, tmp_path):
     naive = ["naive-bayes", FORMULA, "iris", *HEADER, "--plot", "a.svg", "--kind", "density"]
     said(capsys, *naive, "--columns", "petal_width")

@@ -97,6 +97,7 @@ def displayed_pictures(result):
     return displayed_page(result)[1]
 
 
+@pytest.mark.slow
 def test_a_fit_shows_its_default_picture_in_a_notebook(fits, results):
     for fit in (*fits, lda(moments=moments("species ~ .", IRIS))):
         page, (picture,) = displayed_page(fit)
@@ -110,6 +111,7 @@ def test_a_fit_shows_its_default_picture_in_a_notebook(fits, results):
     assert all(displayed_pictures(results[name]) == [] for name in ("box_m", "cross_validate", "moments"))
 
 
+@pytest.mark.slow
 def test_the_size_of_a_displayed_picture_is_bounded():
     rng = np.random.default_rng(1)
     classes = np.arange(20_000) % 20

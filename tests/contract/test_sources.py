@@ -152,6 +152,7 @@ JUDGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "logistic"])
 def test_evaluation_of_a_source_equals_evaluation_of_the_table(verb):
     parts, fit = even_chunks(rows(150)), getattr(discrim, verb)

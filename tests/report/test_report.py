@@ -21,6 +21,9 @@ from tests.report.support import (
     wide_fit,
 )
 
+# Each test draws pictures.
+pytestmark = pytest.mark.slow
+
 mpl.use("Agg")
 
 

@@ -286,6 +286,7 @@ def test_an_estimator_names_covariates_by_column_or_position(fits):
     assert "'sepal_length'" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_plots_show_adjusted_columns():
     fit = lda("species ~ petal_length + petal_width | sepal_length", load_iris())
     for plot_kind in ("scores", "regions", "pairs", "ellipses", "biplot"):

@@ -400,6 +400,7 @@ def test_rows_with_missing_values_have_no_ratio_and_are_left_out_of_sets():
     pd.testing.assert_frame_equal(sets.iloc[:1], fit.verify_all(NEW[1:3], NEW[9:12], by="speaker"))
 
 
+@pytest.mark.slow
 def test_summary_and_plot():
     fit = discrim.plda("speaker ~ .", UNEVEN)
     text = str(fit.summary())
@@ -416,6 +417,7 @@ def test_summary_and_plot():
     assert discrim.plda("speaker ~ .", UNEVEN)._fit.options["tol"] == TOL
 
 
+@pytest.mark.slow
 def test_plot_of_large_classes_shows_pairs_of_a_stated_sample_of_their_rows():
     few = discrim.plda("speaker ~ .", table([750, 350, 3], 6))
     axes = few.plot("trials")

@@ -33,7 +33,9 @@ MODELS = {
     "nested": "species * island ~ bill_length_mm + bill_depth_mm",
 }
 PAIRED = [name for name in FOUND if name not in ("cells", "nested")]
-SAMPLED_TABLES = ["penguins", "by", "single", "adelie"]
+FAST_TABLES = {"tukey": ["penguins", "by", "single", "adelie"], "holm": ["single"]}
+"""Tables with which a slow adjustment is part of the fast tests."""
+
 COLUMNS = ["estimate", "se", "t", "p_adjusted", "low", "high"]
 
 
@@ -60,13 +62,13 @@ def test_means_agree_with_emmeans(name):
     np.testing.assert_allclose(table, expected(FOUND[name]["means"]), rtol=1e-9)
 
 
-def cases(adjustments, slow_ones):
-    """Return each table with each adjustment; slow adjustments run with a few tables only."""
+def cases(adjustments):
+    """Return each table with each adjustment."""
     return [
         pytest.param(
             name,
             adjust,
-            marks=[pytest.mark.exhaustive] * (adjust in slow_ones and name not in SAMPLED_TABLES),
+            marks=[pytest.mark.slow] * (name not in FAST_TABLES.get(adjust, PAIRED)),
         )
         for name in PAIRED
         for adjust in adjustments
@@ -75,7 +77,7 @@ def cases(adjustments, slow_ones):
 
 @pytest.mark.parametrize(
     ("name", "adjust"),
-    cases(["tukey", "scheffe", "sidak", "bonferroni", "holm", "none"], slow_ones=["tukey", "holm"]),
+    cases(["tukey", "scheffe", "sidak", "bonferroni", "holm", "none"]),
 )
 def test_pairs_agree_with_emmeans(name, adjust):
     table = means_of(name).pairs(adjust=adjust)
@@ -93,7 +95,7 @@ def test_contrasts_agree_with_emmeans(name, method):
     np.testing.assert_allclose(table, expected(FOUND[name]["contrasts"][method]), rtol=1e-8, atol=1e-15)
 
 
-@pytest.mark.parametrize(("name", "adjust"), cases(["sidak", "holm"], slow_ones=["holm"]))
+@pytest.mark.parametrize(("name", "adjust"), cases(["sidak", "holm"]))
 def test_hotelling_tests_agree_with_emmeans(name, adjust):
     table = means_of(name).tests(adjust=adjust)[["T2", "df1", "df2", "F", "p_adjusted"]]
     np.testing.assert_allclose(table, expected(FOUND[name]["multivariate"][adjust]), rtol=1e-8, atol=1e-15)

@@ -539,6 +539,7 @@ def test_a_row_of_zeros_is_refused_by_hellinger_and_cosine(metric):
 # ---- pairs of classes
 
 
+@pytest.mark.slow
 def test_pairs_are_the_tests_of_the_rows_of_two_classes():
     rows = load_penguins().dropna().iloc[::3]
     formula = "species + sex ~ bill_length_mm + bill_depth_mm"

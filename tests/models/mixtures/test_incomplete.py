@@ -185,6 +185,7 @@ def test_complete_rows_give_the_same_fit_with_and_without_em():
     assert 'missing="em"' in str(caught.value)
 
 
+@pytest.mark.slow
 def test_weights_are_repeated_rows_and_neither_order_nor_units_matter(fit):
     rows = HOLES.iloc[::3]
     weights = np.random.default_rng(5).integers(1, 4, 50)

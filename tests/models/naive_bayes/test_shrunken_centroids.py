@@ -479,6 +479,7 @@ def test_a_file_with_a_negative_sum_of_squares_is_refused(tmp_path):
     assert "negative" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_thousands_of_columns_are_fast_and_messages_are_short():
     data, _ = genes("golub_leukemia")
     start = time.perf_counter()

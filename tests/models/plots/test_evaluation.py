@@ -14,6 +14,9 @@ from discrim.inference.calibration import calibration_bins
 from discrim.report.plots.evaluation import ROC, CurveSource, draw_curves
 from tests.pictures import assert_looks_like
 
+# Each test draws pictures.
+pytestmark = pytest.mark.slow
+
 mpl.use("Agg")
 IRIS = discrim.datasets.load_iris()
 PENGUINS = discrim.datasets.load_penguins()

@@ -23,6 +23,9 @@ from discrim.models.registry import MODELS
 from discrim.report.plots.planes import PlaneRows, find_regions
 from tests.pictures import assert_looks_like
 
+# Each test draws pictures.
+pytestmark = pytest.mark.slow
+
 mpl.use("Agg")
 IRIS = discrim.datasets.load_iris()
 PLANE = ["petal_length", "sepal_width"]

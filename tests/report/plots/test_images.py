@@ -20,6 +20,9 @@ from discrim.report.plots.evaluation import draw_confusion
 from discrim.report.plots.points import DARK, LIGHT, draw_points, draw_strips, image_of
 from discrim.report.plots.style import add_legend, faint_ink, ink, new_axes, set_title
 
+# Each test draws pictures.
+pytestmark = pytest.mark.slow
+
 mpl.use("Agg")
 
 
