@@ -298,6 +298,7 @@ def check_fit(fit, table, path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast:RuntimeWarning")
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="cases are limited by a signal of Unix")
 def test_tables(fuzz, tmp_path):
     for rng in fuzz:
