@@ -220,7 +220,7 @@ def _fill_gaussian(width: float, right: Floats, is_short: bool, a: Floats, out: 
         Overwritten by the kernel matrix.
     """
     a = a / width
-    # With a width near zero the exponents overflow; kernels that are not finite are an error of the caller.
+    # With a width near zero the exponents overflow. The caller raises an error for infinite kernels.
     with np.errstate(over="ignore", invalid="ignore"):
         np.matmul(np.column_stack([a, -_half_squared_norms(a), np.ones(len(a))]), right, out=out)
     if not is_short:
