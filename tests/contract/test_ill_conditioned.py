@@ -319,7 +319,7 @@ def with_condition_number(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     p=st.integers(2, 40),
@@ -364,7 +364,7 @@ def collinear(rng: np.random.Generator, n: int, p: int, kind: str) -> np.ndarray
     return x[:, rng.permutation(p)]
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     p=st.integers(3, 60),

@@ -237,7 +237,7 @@ def numbers_by_row(table):
 
 
 @pytest.mark.parametrize("name", VERBS)
-@settings(max_examples=2, deadline=None, derandomize=True)
+@settings(max_examples=2, derandomize=True)
 @given(counts=st.lists(st.integers(0, 3), min_size=30, max_size=30))
 def test_integer_weights_equal_repeated_rows(name, counts):
     verb, options = VERBS[name]

@@ -261,7 +261,7 @@ def test_any_column_name_is_a_name_in_backticks_and_through_the_dot(name):
 
 @pytest.mark.slow
 @given(name=st.text(max_size=12).filter(lambda name: name not in {"y", "other"}))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_every_name_there_is_stays_a_name(name):
     frame = pd.DataFrame({"y": ["a", "b", "a"], name: [1.0, 2.0, 4.0], "other": [3.0, 5.0, 1.0]})
     assert terms("y ~ .", frame) == (name, "other")
@@ -274,7 +274,7 @@ def test_every_name_there_is_stays_a_name(name):
 
 @pytest.mark.slow
 @given(text=st.text(alphabet="xyzg0123.+-*/:~^()[]`\"' ,=_IQC\\%\n", max_size=25))
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_any_text_is_a_formula_or_a_clear_error(text):
     frame = pd.DataFrame({"y": list("abab"), "x": [1.0, 2, 3, 5], "z": [2.0, 1, 1, 4], "g": list("uvvu")})
     with warnings.catch_warnings():

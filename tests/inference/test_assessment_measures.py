@@ -287,7 +287,7 @@ def test_the_brier_score_agrees_with_scikit_learn():
     st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.integers(1, 3)), min_size=1, max_size=40),
     st.integers(1, 12),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_brier_decomposition_adds_up(rows, bins):
     p, true, weights = (np.array(column) for column in zip(*rows, strict=True))
     decomposition = brier_decomposition(p, true, bins, weights.astype(float))
@@ -374,7 +374,7 @@ def test_the_slope_is_estimated_for_very_many_rows(seed):
     st.lists(st.integers(0, 30), min_size=9, max_size=9).map(lambda cells: np.reshape(cells, (3, 3)) * 1.0),
     st.sampled_from([None, PRIOR[:3] / PRIOR[:3].sum()]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_limits_of_kappa_do_not_exceed_one(counts, prior):
     estimate = kappa(counts, prior, 0.95)
     if not np.isnan(estimate.low):

@@ -34,7 +34,7 @@ def total(densities, shares, weights=None):
     return logs.sum() if weights is None else weights @ logs
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 40),

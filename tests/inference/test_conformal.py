@@ -27,7 +27,7 @@ def counted(held, weights, score):
     return sum((w for s, w in zip(held, weights, strict=True) if s >= score), Fraction(0))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.lists(st.tuples(few, st.integers(1, 4)), min_size=1, max_size=12), few)
 def test_p_values_are_counts_and_weights_equal_repeated_rows(rows, score):
     held, weights = zip(*rows, strict=True)
@@ -40,7 +40,7 @@ def test_p_values_are_counts_and_weights_equal_repeated_rows(rows, score):
     assert conformal_pvalues(repeated, np.array([score]))[0] == pvalues[0]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(few, min_size=2, max_size=10))
 def test_a_row_left_out_is_compared_with_the_others(held):
     scores = np.array(held)

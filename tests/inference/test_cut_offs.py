@@ -73,7 +73,7 @@ def objective(criterion, log_odds, positive, weights, cut_off, prior):
 
 
 @given(observations)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_counts_agree_with_counting_at_each_cut_off(rows):
     log_odds, positive, weights = arrays_of(rows)
     table = cut_offs(log_odds, positive, weights)
@@ -91,7 +91,7 @@ def test_counts_agree_with_counting_at_each_cut_off(rows):
 
 
 @given(observations, criteria, st.sampled_from([None, np.array([0.9, 0.1])]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_chosen_cut_off_is_the_best_by_brute_force(rows, criterion, prior):
     log_odds, positive, weights = arrays_of(rows)
     table = cut_offs(log_odds, positive, weights)
@@ -111,7 +111,7 @@ def test_the_chosen_cut_off_does_not_depend_on_the_unit_of_costs(unit):
 
 
 @given(observations, criteria)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_each_fold_is_evaluated_by_a_cut_off_chosen_without_it(rows, criterion):
     log_odds, positive, weights = arrays_of(
         [*rows, (3, True, 1), (2, True, 1), (-3, False, 1), (-2, False, 1)]
@@ -187,7 +187,7 @@ def test_curves_and_average_precision_agree_with_scikit_learn(weights):
 
 
 @given(observations)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_average_precision_agrees_with_scikit_learn_for_ties(rows):
     scores, positive, weights = arrays_of(rows)
     expected = metrics.average_precision_score(positive, scores, sample_weight=weights)

@@ -27,7 +27,7 @@ def by_pairs(scores, positive):
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=4, max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_area_agrees_with_all_pairs(rows):
     scores, positive = np.array([s for s, _ in rows], dtype=float), np.array([y for _, y in rows])
     area = roc_area(scores, positive)

@@ -48,7 +48,7 @@ def test_column_texts_agree_with_examples(values, form, texts):
     assert column_texts(values, form) == texts
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=6))
 def test_shown_numbers_are_rounded_correctly(values):
     texts = column_texts(values, "general")
@@ -61,14 +61,12 @@ def test_shown_numbers_are_rounded_correctly(values):
     assert len({len(text.partition(".")[2]) for text in texts}) == 1
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=6), st.integers(0, 3))
 def test_no_number_shows_more_digits_than_it_has(integers, decimals):
     texts = column_texts([i / 10**decimals for i in integers], "general")
     assert all("e" in text or len(text.partition(".")[2]) <= decimals for text in texts)
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1))
 def test_a_p_value_is_never_zero(p):
     assert float(format_pvalue(p).lstrip("<")) > 0
@@ -77,7 +75,6 @@ def test_a_p_value_is_never_zero(p):
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.lists(st.decimals(-999, 999, places=None, allow_nan=False), min_size=1, max_size=5))
 def test_decimal_points_are_aligned(numbers):
     texts = [f"{number:f}" for number in numbers]
@@ -87,7 +84,6 @@ def test_decimal_points_are_aligned(numbers):
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_labels_become_one_printable_line_of_bounded_width(label):
     text = clean(label)
@@ -97,7 +93,6 @@ def test_labels_become_one_printable_line_of_bounded_width(label):
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.lists(LABELS, max_size=8))
 def test_shortened_labels_stay_distinct(labels):
     texts = short_labels(labels)
@@ -113,7 +108,7 @@ def test_labels_that_differ_only_in_the_cut_part_stay_distinct():
     assert again.endswith("yy~3")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.text(st.sampled_from("ab 花e\u0301"), max_size=120), st.integers(2, 20))
 def test_folding_keeps_the_text_and_the_width(text, width):
     lines = fold(text, width)

@@ -92,7 +92,7 @@ def test_an_empty_table_has_its_note_only(part):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.lists(LABELS, min_size=1, max_size=5), st.lists(LABELS, min_size=1, max_size=5))
 def test_any_labels_and_numbers_in_every_format(data, rows, columns):
     values = data.draw(
@@ -131,7 +131,7 @@ def decimals(text: str) -> int:
     return len(text.strip().partition(".")[2])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(st.floats(-1e6, 1e6), st.floats(1e-9, 1e6)).filter(lambda row: row[1] > 1e-7 * abs(row[0])),

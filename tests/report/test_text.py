@@ -200,7 +200,7 @@ def test_text_keeps_to_its_width(name, width):
     assert len({line for line in lines if set(line) == {"="}}) == 1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(40, 120), st.lists(LABELS, min_size=1, max_size=4), st.text(max_size=150))
 def test_any_labels_keep_to_any_width(width, labels, title):
     values = np.resize([-1.23456789e-7, 123456.789, 0.5], (len(labels), len(labels)))

@@ -114,7 +114,7 @@ def brute_force(x: np.ndarray, y: np.ndarray) -> str:
         lambda rows: len({r[2] for r in rows}) == 2 and len({r[:2] for r in rows}) > 2
     )
 )
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=75)
 def test_the_certificate_of_two_classes_by_brute_force(rows):
     x = np.array([r[:2] for r in rows], dtype=float)
     y = np.array([r[2] for r in rows]).astype(int)
@@ -138,7 +138,7 @@ def test_the_certificate_of_two_classes_by_brute_force(rows):
 
 @pytest.mark.slow
 @given(SEEDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_certificate_matches_the_program_over_all_rows(seed):
     rng = np.random.default_rng(seed)
     n_classes, p = int(rng.integers(2, 5)), int(rng.integers(1, 4))
@@ -244,7 +244,7 @@ def test_coordinates_omit_collinear_columns():
 
 
 @given(SEEDS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_nearest_point_matches_least_distance_programming(seed):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(1, 25)), int(rng.integers(1, 5))
@@ -356,7 +356,7 @@ def degenerate_rows(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
 
 @pytest.mark.slow
 @given(SEEDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_recession_direction_matches_the_programs(seed):
     rng = np.random.default_rng(seed)
     n_classes, p = int(rng.integers(2, 6)), int(rng.integers(1, 6))

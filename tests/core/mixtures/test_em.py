@@ -71,7 +71,7 @@ def test_pooled_covariance_follows_the_steps_of_mda():
     assert deviance(ended, means, X, codes) == pytest.approx(golden["converged"], abs=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FORMS), st.integers(2, 3))
 @example(540733, "VVE", 3)
 def test_the_likelihood_never_falls(seed, form, size):
@@ -87,7 +87,7 @@ def test_the_likelihood_never_falls(seed, form, size):
         assert (steps >= -1e-9 * (1 + np.abs(found.path[-1]))).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FORMS))
 def test_no_covariances_of_the_form_are_more_likely(seed, form):
     rng = np.random.default_rng(seed)

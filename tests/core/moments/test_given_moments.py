@@ -27,7 +27,7 @@ def squares(x, codes, k):
     return sums
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**31),
     sizes=st.tuples(st.integers(6, 40), st.integers(1, 60)),

@@ -49,7 +49,7 @@ def assert_same(a: ClassMoments, b: ClassMoments) -> None:
     np.testing.assert_allclose(a.scatters, b.scatters, rtol=1e-10, atol=1e-8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows(), st.sampled_from(SPREADS))
 def test_moments_match_their_definitions(block, spread):
     gathered = moments(*block, spread)
@@ -60,7 +60,7 @@ def test_moments_match_their_definitions(block, spread):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows(), rows(), rows(), st.sampled_from(SPREADS))
 def test_merging_is_associative_and_commutative_with_empty_identity(a, b, c, spread):
     x, y, z = (moments(*block, spread) for block in (a, b, c))
@@ -73,7 +73,7 @@ def test_merging_is_associative_and_commutative_with_empty_identity(a, b, c, spr
     assert_same(nothing.merge(x), x)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows(most=8), st.sampled_from(SPREADS))
 def test_integer_weights_equal_repeated_rows(block, spread):
     x, codes = block
@@ -117,7 +117,7 @@ def test_row_order_and_class_distance_do_not_matter(spread, order, apart):
     np.testing.assert_allclose(gathered.scatters, scatters.astype(float), rtol=0, atol=float(size) * 1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([lda, qda]),

@@ -93,7 +93,7 @@ def exact_votes_without(x, codes, k, n_classes):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     n=st.integers(8, 24),
     p=st.integers(1, 3),

@@ -16,7 +16,7 @@ def tables(seed, n=12, p=5, q=3):
     return a - a.mean(axis=0), b - b.mean(axis=0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6), st.sampled_from(["nipals", "simpls"]))
 def test_identities(seed, algorithm):
     a, b = tables(seed)

@@ -64,7 +64,7 @@ def test_every_truncation_is_refused(saved, tmp_path):
         assert "read" in str(caught.value)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data())
 def test_every_changed_byte_is_refused(saved, tmp_path_factory, data):
     at = data.draw(st.integers(0, len(saved) - 1))

@@ -305,7 +305,7 @@ def test_intervals_contain_the_errors_of_all_classes():
     assert (n_covered >= 86).all()
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 4), m=st.integers(1, 4), k=st.integers(1, 4))
 def test_ratios_of_sets_add_up_and_do_not_depend_on_units(seed, n, m, k):
     rng = np.random.default_rng(seed)

@@ -84,7 +84,7 @@ def laws(draw):
 
 
 @given(laws(), st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_no_rule_of_all_rules_is_better(law_, with_costs):
     prior, mass, costs = law_
     k, v = mass.shape

@@ -116,7 +116,7 @@ def conditions_hold(fit: discrim.HyperplaneResults, data: pd.DataFrame, within: 
 
 
 @given(SEEDS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_optimal_plane_agrees_with_least_distance_programming(seed):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(2, 12)), int(rng.integers(1, 4))
@@ -368,7 +368,7 @@ def coefficients(fit: discrim.PerceptronResults, plane: object = None) -> np.nda
 
 @pytest.mark.slow
 @given(SEEDS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_perceptron_equals_the_textbook_algorithm(seed):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(3, 60)), int(rng.integers(1, 4))
@@ -627,7 +627,7 @@ def test_invalid_starts_of_three_classes_are_refused(start):
 
 @pytest.mark.slow
 @given(SEEDS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_leaving_a_row_out_of_the_perceptron_is_a_run_without_it(seed):
     """Rows of small whole numbers, so that no order of sums rounds; with and without a plane between them."""
     rng = np.random.default_rng(seed)

@@ -153,7 +153,7 @@ def test_direct_search_finds_no_larger_likelihood():
         np.testing.assert_allclose(optimum.x, start, rtol=1e-2, atol=1e-2)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FORMS))
 def test_no_step_lowers_the_likelihood(seed, form):
     rng = np.random.default_rng(seed)

@@ -407,7 +407,7 @@ def test_weights_are_repeated_rows(case):
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.integers(-4, 4), min_size=5, max_size=14).filter(lambda v: len(set(v)) > 2),
     st.integers(1, 3),

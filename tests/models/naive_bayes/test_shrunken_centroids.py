@@ -160,7 +160,7 @@ def test_scikit_learn_agrees(threshold, priors):
     units=st.sampled_from([1.0, 1e-90, 1e90]),
     far=st.sampled_from([0.0, 1e6]),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_scores_follow_the_published_formulas(seed, threshold, offset, units, far):
     rng = np.random.default_rng(seed)
     codes = np.repeat([0, 1, 2], [4, 7, 9])

@@ -154,7 +154,7 @@ def test_distances_are_precise_far_from_zero():
     np.testing.assert_allclose(one.distances, other.distances * scale, rtol=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     n=st.integers(4, 30),
     p=st.integers(1, 4),

@@ -614,7 +614,7 @@ def test_tables_of_every_kind_and_plots():
     plt.close("all")
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(0, 10_000), st.integers(2, 5), st.integers(1, 4))
 def test_any_table_has_the_least_squares_of_its_indicators(seed, n_classes, p):
     rng = np.random.default_rng(seed)

@@ -123,7 +123,7 @@ def test_functions_of_penguins_were_useless_with_one_number_of_decimals():
     assert [wrong(coef) for coef in printed_coefficients(fit, "functions")] == [1, 1]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 1000),
     st.lists(st.tuples(st.integers(-12, 12), st.floats(-300, 300)), min_size=1, max_size=4),
